@@ -58,8 +58,8 @@ double Axis::place(double value) const {
 }
 
 bool is_geometric(const std::set<double>& values) {
-  constexpr double kLeastFactor = 8;
-  if (values.size() < 3 || *values.begin() <= 0 || *values.rbegin() < kLeastFactor * *values.begin()) return false;
+  constexpr double kMinFactor = 8;
+  if (values.size() < 3 || *values.begin() <= 0 || *values.rbegin() < kMinFactor * *values.begin()) return false;
   const std::vector<double> linear(values.begin(), values.end());
   std::vector<double> logarithms;
   for (const double value : linear) logarithms.push_back(std::log(value));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kHighShare = 0.9;  // of the highest rate
 constexpr double kDrop = 0.1;       // from one point to the next
-constexpr std::size_t kLeastKneePoints = 3;
+constexpr std::size_t kMinKneePoints = 3;
 
 class BendCurve {
  public:
@@ -49,7 +49,7 @@ class BendCurve {
     return here.mops * std::max(bytes, 1.0) < (1 - kDrop) * before.mops;
   }
 
-  bool has_knees() const { return points_.size() >= kLeastKneePoints; }
+  bool has_knees() const { return points_.size() >= kMinKneePoints; }
 
   // Never the last point: nothing shows that the rate stops rising there.
   std::optional<std::size_t> knee_of_rise() const {

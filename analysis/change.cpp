@@ -116,8 +116,8 @@ std::optional<int> repetitions_to_decide(const LogDifference& difference, double
     const double error = std::sqrt(variance / n);
     return distance >= (quantile(freedom, 1 - level) + quantile(freedom, power)) * error;
   };
-  if (!decides(kMostRepetitions)) return std::nullopt;
-  int low = 1, high = kMostRepetitions;  // `low` is too few, `high` is enough
+  if (!decides(kMaxRepetitions)) return std::nullopt;
+  int low = 1, high = kMaxRepetitions;  // `low` is too few, `high` is enough
   while (high - low > 1) {
     const int middle = low + (high - low) / 2;
     (decides(middle) ? high : low) = middle;

@@ -49,10 +49,10 @@ Claims claims(const LogDifference& difference, double margin);
 std::vector<bool> holm_rejections(const std::vector<double>& p_values, double alpha);
 
 // Upper limit of repetitions_to_decide.
-inline constexpr int kMostRepetitions = 10'000;
+inline constexpr int kMaxRepetitions = 10'000;
 
 // Number of values per sample that lead to a verdict (changed or equivalent) in nine of ten cases. Assumes the present
-// difference and spread, and `comparisons` simultaneous claims at level `alpha`. Returns nothing if kMostRepetitions
+// difference and spread, and `comparisons` simultaneous claims at level `alpha`. Returns nothing if kMaxRepetitions
 // are not enough, because the difference is too close to the margin.
 std::optional<int> repetitions_to_decide(const LogDifference& difference, double margin, double alpha,
                                          std::size_t comparisons);

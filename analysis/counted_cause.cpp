@@ -17,7 +17,7 @@ namespace verbscope {
 namespace {
 
 // Smallest significant rise, relative to the earlier count.
-constexpr double kLeastRise = 0.05;
+constexpr double kMinRise = 0.05;
 // RNR NAKs, losses or CNPs per operation that matter. Each holds up a QP for ten microseconds to milliseconds, in which
 // an adapter executes thousands of operations.
 constexpr double kStallCounts = 1e-4;
@@ -83,7 +83,7 @@ std::string changed_by(std::string_view cause) {
 // Returns a text if the counter rose. Rises below `least` per operation are noise.
 std::optional<std::string> rise(const Counter& counter, double least, const std::optional<double>& before,
                                 const std::optional<double>& after) {
-  if (!before || !after || *after - *before < std::max(least, kLeastRise * *before)) return std::nullopt;
+  if (!before || !after || *after - *before < std::max(least, kMinRise * *before)) return std::nullopt;
   const std::string than = *before < least ? "" : fmt::format(" instead of {:.2g}", *before);
   return fmt::format("{}, {:.2g} {} per operation{}", counter.cause, *after, counter.unit, than);
 }

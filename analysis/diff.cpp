@@ -268,7 +268,7 @@ bool has_ratio(const DiffRow& row) {
 // Table cell for a point without a verdict: the number of repetitions that would decide.
 std::string runs_to_decide(const DiffRow& row) {
   if (row.verdict != Verdict::inconclusive || !row.interval) return "-";
-  return row.could_decide ? std::to_string(row.repetitions) : fmt::format("> {}", kMostRepetitions);
+  return row.could_decide ? std::to_string(row.repetitions) : fmt::format("> {}", kMaxRepetitions);
 }
 
 int count_of(const Diff& diff, Verdict verdict) {

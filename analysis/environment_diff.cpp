@@ -9,8 +9,8 @@
 namespace verbscope {
 namespace {
 
-constexpr std::size_t kMostLines = 30;
-constexpr std::size_t kMostValues = 4;  // shown per side
+constexpr std::size_t kMaxLines = 30;
+constexpr std::size_t kMaxValues = 4;  // shown per side
 
 // Ends of fact names, those that explain most first.
 constexpr std::array<std::string_view, 9> kForemost = {"firmware", "driver",       "driver_version",
@@ -68,7 +68,7 @@ std::size_t rank_of(const std::string& fact) {
 
 std::string values_text(const std::vector<std::string>& values) {
   if (values.empty()) return "not recorded";
-  const std::size_t shown = std::min(values.size(), kMostValues);
+  const std::size_t shown = std::min(values.size(), kMaxValues);
   const std::string more = values.size() > shown ? fmt::format(" and {} more", values.size() - shown) : "";
   return fmt::format("{}{}", fmt::join(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                      more);
@@ -91,14 +91,14 @@ std::vector<EnvironmentDifference> environment_differences(const std::vector<Rec
 std::string environment_text(const std::vector<EnvironmentDifference>& differences) {
   if (differences.empty()) return "environments: nothing that the records tell differs\n";
   std::string out = "environments differ (base -> new):\n";
-  for (std::size_t i = 0; i < std::min(differences.size(), kMostLines); ++i) {
+  for (std::size_t i = 0; i < std::min(differences.size(), kMaxLines); ++i) {
     const EnvironmentDifference& one = differences[i];
     const std::string fact = dump_json(one.fact);
     out +=
         fmt::format("  {}: {} -> {}\n", fact.substr(1, fact.size() - 2), values_text(one.base), values_text(one.other));
   }
-  if (differences.size() > kMostLines) {
-    out += fmt::format("  and {} more: --format json has all\n", differences.size() - kMostLines);
+  if (differences.size() > kMaxLines) {
+    out += fmt::format("  and {} more: --format json has all\n", differences.size() - kMaxLines);
   }
   return out;
 }

@@ -17,7 +17,7 @@ namespace {
 // Smaller loads are not in the table.
 constexpr double kShown = 0.005;
 // Maximum number of changes in the text; JSON contains all.
-constexpr std::size_t kMostListed = 10;
+constexpr std::size_t kMaxListed = 10;
 
 double rate_of(const Record& record) {
   return number_at(record.result, "rate_mops").value_or(0);
@@ -210,7 +210,7 @@ std::string advice_text(const Explanation& it, std::size_t width) {
   for (const bool other : {false, true}) {
     std::size_t listed = 0;
     for (const Advice& advice : it.advice) {
-      if (advice.other_payload != other || listed == kMostListed) continue;
+      if (advice.other_payload != other || listed == kMaxListed) continue;
       if (listed++ == 0) out += other ? "If the payload may change:\n" : fmt::format("Changes ({}):\n", how(it));
       out += advice_line(advice, it, width);
     }

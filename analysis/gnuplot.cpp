@@ -91,13 +91,12 @@ const char* gnuplot_color(std::size_t n) {
 }
 
 void set_size(FigureForm& form, const std::string& text) {
-  constexpr double kLeast = 1, kMost = 40;
+  constexpr double kMin = 1, kMax = 40;
   const std::size_t cross = std::min(text.find('x'), text.size());
-  const auto width = number_in(text.substr(0, cross), kLeast, kMost);
-  const auto height = cross < text.size() ? number_in(text.substr(cross + 1), kLeast, kMost) : std::nullopt;
+  const auto width = number_in(text.substr(0, cross), kMin, kMax);
+  const auto height = cross < text.size() ? number_in(text.substr(cross + 1), kMin, kMax) : std::nullopt;
   if (!width || !height) {
-    fail_usage("--size: expected WIDTHxHEIGHT in inches, each from {} to {}, as 3.3x2.4, got \"{}\"", kLeast, kMost,
-               text);
+    fail_usage("--size: expected WIDTHxHEIGHT in inches, each from {} to {}, as 3.3x2.4, got \"{}\"", kMin, kMax, text);
   }
   constexpr double kNarrow = 4.5, kSmallPoints = 8;
   form.width_in = *width;
@@ -106,12 +105,11 @@ void set_size(FigureForm& form, const std::string& text) {
 }
 
 void set_font(FigureForm& form, const std::string& text) {
-  constexpr double kLeast = 4, kMost = 40;
+  constexpr double kMin = 4, kMax = 40;
   const std::size_t comma = std::min(text.find(','), text.size());
-  const auto points =
-      comma < text.size() ? number_in(text.substr(comma + 1), kLeast, kMost) : std::optional(form.points);
+  const auto points = comma < text.size() ? number_in(text.substr(comma + 1), kMin, kMax) : std::optional(form.points);
   if (!points || text.empty()) {
-    fail_usage("--font: expected NAME, NAME,POINTS or ,POINTS with {} to {} points, got \"{}\"", kLeast, kMost, text);
+    fail_usage("--font: expected NAME, NAME,POINTS or ,POINTS with {} to {} points, got \"{}\"", kMin, kMax, text);
   }
   if (comma > 0) form.font = text.substr(0, comma);
   form.points = *points;

@@ -104,7 +104,7 @@ struct Extent {
 };
 
 Extent extent_of(const std::vector<Curve>& curves, const PlotRequest& request) {
-  constexpr double kMost = 1.4;  // multiple of the highest value
+  constexpr double kMax = 1.4;  // multiple of the highest value
   Extent extent;
   double bound = 0;
   for (const Curve& curve : curves) {
@@ -116,7 +116,7 @@ Extent extent_of(const std::vector<Curve>& curves, const PlotRequest& request) {
       bound = std::max(bound, spot.bound_mops.value_or(0));
     }
   }
-  if (request.bounds && bound <= kMost * extent.highest) extent.add(bound == 0 ? extent.highest : bound);
+  if (request.bounds && bound <= kMax * extent.highest) extent.add(bound == 0 ? extent.highest : bound);
   return extent;
 }
 

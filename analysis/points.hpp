@@ -12,7 +12,7 @@
 namespace verbscope {
 
 // Largest amount that an analysis loads, in bytes of the files. In memory a record takes about five times its line.
-inline constexpr std::size_t kMostResultBytes = 1'000'000'000;
+inline constexpr std::size_t kMaxResultBytes = 1'000'000'000;
 
 // Loads the last record of each point of each file, or every record if `all`, in order. With several files, each record
 // stores its file's name (Record::file), and the same point in two files is two points. Warns on stderr about lines
@@ -20,7 +20,7 @@ inline constexpr std::size_t kMostResultBytes = 1'000'000'000;
 // Error if a file cannot be read, contains no record or a record of another version, or if the chosen records exceed
 // `most_bytes`. Throws UsageError if a file is given twice.
 std::vector<Record> load_results(const std::vector<std::string>& paths, bool all,
-                                 std::size_t most_bytes = kMostResultBytes);
+                                 std::size_t most_bytes = kMaxResultBytes);
 
 // The key of a record's point. In a sweep: benchmark, options, repetition, seed and fabric; else benchmark, fabric and
 // the whole configuration, sorted. Records with equal keys are runs of the same point.

@@ -7,15 +7,15 @@
 
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope {
 namespace {
 
 // Smallest significant residual: the largest of 0.02 cache lines, 2 % of the model's value, and the operations that the
 // ends of the interval cut off.
-constexpr double kLeast = 0.02;
-constexpr double kLeastShare = 0.02;
+constexpr double kMin = 0.02;
+constexpr double kMinShare = 0.02;
 
 // Shares of the extra lines: from kSome on a cause is named, from kAll on it explains all of them.
 constexpr double kSome = 0.1;
@@ -49,7 +49,7 @@ struct Difference {
   double edge = 0;  // post lists cut off at both ends of the interval, as a share of its operations
 
   bool significant(double difference, double expected) const {
-    return std::abs(difference) > std::max({kLeast, kLeastShare * expected, edge * expected});
+    return std::abs(difference) > std::max({kMin, kMinShare * expected, edge * expected});
   }
 };
 std::optional<Difference> difference_of(const Record& record) {
@@ -131,7 +131,7 @@ Residual writes_residual(const Prediction& prediction, double per_op) {
   const VerbShape& shape = prediction.shape;
   const InlineReceiveRoom room =
       inline_receive_room(prediction.wire.family, shape.transport, shape.verb, prediction.wire.cqe_bytes);
-  const bool in_cqe = room.place == InlineReceive::in_cqe && shape.payload <= room.most;
+  const bool in_cqe = room.place == InlineReceive::in_cqe && shape.payload <= room.max_payload;
   const bool fits = payload_lines > 0 && in_cqe && prediction.role != "responder";
   if (per_op < 0 && fits && std::abs(-per_op - payload_lines) < 0.1 * payload_lines) {
     out.meaning = fmt::format(
@@ -165,8 +165,8 @@ Residuals::Growth Residuals::growth(const Record& record, std::size_t kind) cons
   if (found == samples_[kind].end()) return Growth::unknown;
   const auto [least, most] = std::ranges::minmax_element(found->second, {}, &Sample::knob);
   if (least->knob == most->knob) return Growth::unknown;
-  return most->extra_reads - least->extra_reads > std::max(kLeast, 0.1 * most->extra_reads) ? Growth::grows
-                                                                                            : Growth::does_not;
+  return most->extra_reads - least->extra_reads > std::max(kMin, 0.1 * most->extra_reads) ? Growth::grows
+                                                                                          : Growth::does_not;
 }
 
 Residual Residuals::extra_reads(const Record& record, double per_op) const {
@@ -235,7 +235,7 @@ std::vector<Residual> Residuals::of(const Record& record) const {
   const double doorbells = counted.mmio_doorbells - modelled.mmio_doorbells;
   if (difference->significant(lines, modelled.mmio_wc_lines)) {
     Residual mmio{.event = "MMIO lines", .per_op = lines, .meaning = {}};
-    mmio.decided = lines < 0 && doorbells > kLeast;
+    mmio.decided = lines < 0 && doorbells > kMin;
     mmio.meaning = mmio.decided
                        ? "WQEs that the model sends by BlueFlame were announced by a doorbell and read by the NIC"
                        : "the evidence does not decide what wrote them";

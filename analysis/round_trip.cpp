@@ -156,7 +156,7 @@ Trip trip_of(const Record& record, const Prediction* prediction, double qps) {
 }  // namespace
 
 double most_reads(const Record& record) {
-  return number_at(record.config, "outs").value_or(kMostReads);
+  return number_at(record.config, "outs").value_or(kMaxReads);
 }
 
 double threads_of_clients(const Record& record) {

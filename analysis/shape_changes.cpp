@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "pcie_model/together.hpp"
-#include "wire/inline_receive.hpp"
+#include "pcie_model/predict.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope {
 namespace {
@@ -131,7 +131,7 @@ class Changes {
     const ClusterWire& wire = before_.wire;
     const InlineReceiveRoom room = inline_receive_room(wire.family, shape_.transport, shape_.verb, wire.cqe_bytes);
     // libibverbs supports no other form of inline receive.
-    if (room.place != InlineReceive::in_cqe || shape_.payload > room.most) return;
+    if (room.place != InlineReceive::in_cqe || shape_.payload > room.max_payload) return;
     VerbShape other = shape_;
     other.inline_recv = true;
     add("inline receive", Json{{"inline_recv", shape_.payload.value}}, other);

@@ -18,7 +18,7 @@
 namespace verbscope {
 namespace {
 
-constexpr std::size_t kMostWarnings = 10;
+constexpr std::size_t kMaxWarnings = 10;
 // Bytes per write: a writable pipe has room for this much, and usually a terminal too.
 constexpr std::size_t kPiece = 1024;
 constexpr std::size_t kNarrowest = 40;
@@ -150,11 +150,11 @@ void warn(const std::string& line) {
 }
 
 Warnings::~Warnings() {
-  if (count_ > kMostWarnings) warn(fmt::format("{}: {} {}", subject_, count_, what_));
+  if (count_ > kMaxWarnings) warn(fmt::format("{}: {} {}", subject_, count_, what_));
 }
 
 void Warnings::add(const std::string& warning) {
-  if (++count_ <= kMostWarnings) warn(warning);
+  if (++count_ <= kMaxWarnings) warn(warning);
 }
 
 void set_output_stop(int fd) {

@@ -184,13 +184,13 @@ void ToolProcess::end(std::chrono::milliseconds patience) {
 std::string output_of(const std::vector<std::string>& arguments) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kLimit = std::chrono::seconds(5);
-  constexpr std::size_t kMost = 16u << 20;  // bytes
+  constexpr std::size_t kMax = 16u << 20;  // bytes
   ToolProcess process(arguments);
   std::string output;
   const auto deadline = Clock::now() + kLimit;
   while (process.running()) {
     output += process.read(-1, std::chrono::milliseconds(100));
-    if (Clock::now() > deadline || output.size() > kMost)
+    if (Clock::now() > deadline || output.size() > kMax)
       fail("{} does not end within {} s", arguments[0], kLimit.count());
   }
   if (!process.ended_well()) fail("{} ended with {}", arguments[0], process.end_text());

@@ -18,9 +18,9 @@ constexpr auto kPatience = 2000ms;               // time for a tool to restore t
 constexpr std::uint32_t kSecond = 1000;          // ms
 // Accepted ratio of the measured period between blocks to the requested interval. Tools round the interval down to a
 // length that their events share evenly, and work between the events prolongs it.
-constexpr double kLeastPeriod = 0.5, kMostPeriod = 1.5;
+constexpr double kMinPeriod = 0.5, kMaxPeriod = 1.5;
 // Releases of pcm-pcie before 202302 sleep for twice the time that they count.
-constexpr double kLeastTwice = 1.8, kMostTwice = 2.6;
+constexpr double kMinTwice = 1.8, kMaxTwice = 2.6;
 // A busy machine may read a few blocks at once, but not this many.
 constexpr std::size_t kBlocksOfAHurry = 20;
 
@@ -158,10 +158,10 @@ ToolSource::Schedule ToolSource::schedule() const {
   const double mean = to_seconds(period->mean) / asked_s;
   // A busy machine can make an interval longer, never shorter.
   const double shortest = std::min(mean, to_seconds(period->shortest) / asked_s);
-  if (mean < kLeastPeriod) return Schedule::another;
-  if (shortest <= kMostPeriod) return Schedule::kept;
+  if (mean < kMinPeriod) return Schedule::another;
+  if (shortest <= kMaxPeriod) return Schedule::kept;
   const bool whole = tool_.interval_ms % kSecond == 0;
-  return whole && mean >= kLeastTwice && shortest <= kMostTwice ? Schedule::twice : Schedule::another;
+  return whole && mean >= kMinTwice && shortest <= kMaxTwice ? Schedule::twice : Schedule::another;
 }
 
 std::size_t ToolSource::blocks() const {

@@ -4,9 +4,8 @@
 #include <array>
 #include <bit>
 
-#include "wire/blueflame.hpp"
-#include "wire/event.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/doorbell.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope::driver {
 namespace {
@@ -128,7 +127,7 @@ std::uint64_t data_segments(NicFamily family, const Request& request) {
 void add_response(const WireFacts& wire, const QpFacts& qp, Transport transport, Verb verb, const Request& request,
                   std::uint64_t weight, PcieCost& cost) {
   const InlineReceiveRoom room = inline_receive_room(wire.family, transport, verb, wire.cqe);
-  const bool maybe_in_cqe = room.place == InlineReceive::in_cqe && request.length <= room.most.value;
+  const bool maybe_in_cqe = room.place == InlineReceive::in_cqe && request.length <= room.max_payload.value;
   by_packets(write, wire, qp, request, weight, maybe_in_cqe ? cost.most : cost.exact);
 }
 
@@ -282,7 +281,7 @@ void add_received(const WireFacts& wire, const QpFacts& qp, std::uint64_t length
   const std::uint64_t grh = transport ? facts(*transport).grh_room : 0;
   // The area of the GRH may stay unwritten.
   const std::uint64_t least = length > grh ? length - grh : 0;
-  if (length > room.most.value) by_packets(write_fewest, wire, qp, {.length = least}, weight, totals.pcie.least);
+  if (length > room.max_payload.value) by_packets(write_fewest, wire, qp, {.length = least}, weight, totals.pcie.least);
   by_packets(write_most, wire, qp, {.length = length - std::min(length, grh)}, weight, totals.pcie.most);
   write_most(wire.pcie, 0, std::min(length, grh), weight, totals.pcie.most);
 }

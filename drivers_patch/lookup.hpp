@@ -14,7 +14,7 @@ class Lookup {
  public:
   static constexpr unsigned kBits = 18;
   static constexpr std::size_t kPlaces = std::size_t{1} << kBits;
-  static constexpr std::size_t kMost = kPlaces / 4 * 3;
+  static constexpr std::size_t kMax = kPlaces / 4 * 3;
 
   // False if there is no memory.
   bool open() {
@@ -40,7 +40,7 @@ class Lookup {
 
   // `key` must be new and above 2, because smaller values mark places. False if there are too many keys.
   bool insert(std::uint64_t key, void* value) {
-    if (taken_.fetch_add(1, std::memory_order_relaxed) >= kMost) {
+    if (taken_.fetch_add(1, std::memory_order_relaxed) >= kMax) {
       taken_.fetch_sub(1, std::memory_order_relaxed);
       return false;
     }

@@ -12,7 +12,7 @@ std::uint64_t number_key(const QpRecord& qp) {
 }  // namespace
 
 void erase_thread_keys(std::uint64_t key) {
-  const std::uint32_t threads = std::min(process.threads.load(), kMostThreads);
+  const std::uint32_t threads = std::min(process.threads.load(), kMaxThreads);
   for (std::uint64_t thread = 1; thread <= threads; ++thread) process.lookup.erase(thread << 48 | key);
 }
 

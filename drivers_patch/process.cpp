@@ -23,7 +23,7 @@ ErrnoKept::~ErrnoKept() {
 bool know_thread() {
   if (thread_bits != 0) return true;
   const std::uint32_t number = process.threads.fetch_add(1) + 1;
-  if (number > kMostThreads) {
+  if (number > kMaxThreads) {
     process.threads.fetch_sub(1);
     return false;
   }

@@ -11,7 +11,7 @@
 #include "drivers_patch/arena.hpp"
 #include "drivers_patch/lookup.hpp"
 #include "drivers_patch/queue_memory/direct_verbs.hpp"
-#include "wire/doorbell_registers.hpp"
+#include "wire/doorbell.hpp"
 
 namespace verbscope::driver {
 
@@ -69,7 +69,7 @@ extern constinit thread_local RecentEmpty recent_empty __attribute__((tls_model(
 
 // Replace the thread's bits in the keys of records and contexts.
 inline constexpr std::uint64_t kRecordBits = std::uint64_t{0xffff} << 48;
-inline constexpr std::uint32_t kMostThreads = 0xfffe;
+inline constexpr std::uint32_t kMaxThreads = 0xfffe;
 // Set in the keys of builders, because an ibv_qp_ex often has the address of its ibv_qp.
 inline constexpr std::uint64_t kBuilderBit = 1;
 

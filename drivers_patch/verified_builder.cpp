@@ -15,7 +15,7 @@ namespace verbscope::driver {
 // provider's lock admits one thread to the queue, and so to this.
 struct CheckedBuilder {
   static constexpr RecordKind kKind = RecordKind::checked_builder;
-  static constexpr std::size_t kMost = 64;  // requests compared per batch
+  static constexpr std::size_t kMax = 64;  // requests compared per batch
   RecordHead head;
   BuilderCalls* of = nullptr;
   CheckedQueue* queue = nullptr;  // null if the batch is not checked
@@ -24,7 +24,7 @@ struct CheckedBuilder {
   bool open = false;  // the last request has no data yet
   Request last;
   std::size_t requests = 0;
-  ReckonedWqe reckoned[kMost];
+  ReckonedWqe reckoned[kMax];
   ibv_qp_ex calls{};
 };
 
@@ -38,7 +38,7 @@ CheckedBuilder& builder_of(const ibv_qp_ex* qp) {
 void finish_request(CheckedBuilder& builder) {
   if (!builder.open) return;
   builder.open = false;
-  if (builder.requests < CheckedBuilder::kMost) {
+  if (builder.requests < CheckedBuilder::kMax) {
     builder.reckoned[builder.requests] = reckon(builder.queue->queue.family, builder.of->qp->facts, builder.last);
   }
   ++builder.requests;
@@ -64,7 +64,7 @@ void verified_start(ibv_qp_ex* qp) {
 
 Look look_at(const CheckedBuilder& builder) {
   Look look(*builder.queue, builder.position);
-  const std::size_t compared = std::min(builder.requests, CheckedBuilder::kMost);
+  const std::size_t compared = std::min(builder.requests, CheckedBuilder::kMax);
   for (const ReckonedWqe& reckoned : std::span(builder.reckoned).first(compared)) look.compare(reckoned);
   look.leave_out(builder.requests - compared);
   return look;

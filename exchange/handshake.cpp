@@ -6,7 +6,7 @@ namespace verbscope {
 
 namespace {
 
-constexpr int kMostClients = 1 << 20;
+constexpr int kMaxClients = 1 << 20;
 
 std::string digest_member(JsonFields& fields, const char* member) {
   auto text = fields.require<std::string>(member);
@@ -37,8 +37,8 @@ Message welcome_message(const Welcome& welcome) {
 
 Welcome parse_welcome(const Message& message) {
   JsonFields fields(message.body, message.type);
-  Welcome welcome{parse_terms(fields.at("terms")), fields.require<int>("client", 0, kMostClients),
-                  fields.require<int>("clients", 1, kMostClients)};
+  Welcome welcome{parse_terms(fields.at("terms")), fields.require<int>("client", 0, kMaxClients),
+                  fields.require<int>("clients", 1, kMaxClients)};
   fields.reject_unknown();
   return welcome;
 }

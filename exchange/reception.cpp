@@ -82,7 +82,7 @@ void Reception::answer_door() {
     return drop(callers_.begin(), error.what());
   }
   if (!socket) return;  // the connection has closed again
-  if (callers_.size() == kMostHandshakes) drop(callers_.begin(), "too many connections at once");
+  if (callers_.size() == kMaxHandshakes) drop(callers_.begin(), "too many connections at once");
   callers_.emplace_back(std::move(*socket), secret_, patience_);
 }
 

@@ -20,7 +20,7 @@ namespace verbscope {
 // Time limit of a handshake. A client sends without user input and needs milliseconds.
 inline constexpr std::chrono::seconds kHandshakePatience{5};
 // Maximum number of handshakes at a time. A further connection replaces the oldest one.
-inline constexpr std::size_t kMostHandshakes = 64;
+inline constexpr std::size_t kMaxHandshakes = 64;
 
 class Reception {
  public:

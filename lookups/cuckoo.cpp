@@ -10,7 +10,7 @@ namespace verbscope::lookups {
 
 namespace {
 
-constexpr std::size_t kMostMoves = 500;
+constexpr std::size_t kMaxMoves = 500;
 
 }  // namespace
 
@@ -47,8 +47,8 @@ Cuckoo::Inserted Cuckoo::insert(Key key, std::uint32_t value) {
   const std::size_t in_first = used(first), in_second = used(second);
   const bool take_second = in_second < in_first || (in_second == in_first && (mix(key) >> 63) != 0);
   std::size_t bucket = take_second ? second : first;
-  std::array<std::pair<std::size_t, std::size_t>, kMostMoves> moved;  // bucket and slot of each move
-  for (std::size_t moves = 0; moves < kMostMoves; ++moves) {
+  std::array<std::pair<std::size_t, std::size_t>, kMaxMoves> moved;  // bucket and slot of each move
+  for (std::size_t moves = 0; moves < kMaxMoves; ++moves) {
     if (put(bucket, key, value)) return Inserted::added;
     const std::size_t slot = mix(key + moves * kMixStep) % kSlots;
     moved[moves] = {bucket, slot};
@@ -56,7 +56,7 @@ Cuckoo::Inserted Cuckoo::insert(Key key, std::uint32_t value) {
     std::swap(value, table_[bucket].values[slot]);
     bucket = other_bucket(bucket, key);
   }
-  for (std::size_t i = kMostMoves; i-- > 0;) {
+  for (std::size_t i = kMaxMoves; i-- > 0;) {
     std::swap(key, table_[moved[i].first].keys[moved[i].second]);
     std::swap(value, table_[moved[i].first].values[moved[i].second]);
   }

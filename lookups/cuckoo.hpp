@@ -49,8 +49,8 @@ class Cuckoo {
   // Three stages. The last one handles only the keys that were not in their first buckets.
   template <Node N>
   void find_group(N& node, std::span<const Key> keys, Result* results) const {
-    std::array<std::size_t, kMostBatch> bucket;
-    std::array<std::uint8_t, kMostBatch> missing;
+    std::array<std::size_t, kMaxBatch> bucket;
+    std::array<std::uint8_t, kMaxBatch> missing;
     std::size_t misses = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) node.prefetch(&table_[bucket[i] = first_bucket(keys[i])]);
     for (std::size_t i = 0; i < keys.size(); ++i) {

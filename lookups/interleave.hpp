@@ -17,7 +17,7 @@
 namespace verbscope::lookups {
 
 // Maximum number of look-ups at the same time. More gain nothing: a core has ten to sixteen outstanding misses.
-inline constexpr std::size_t kMostBatch = 32;
+inline constexpr std::size_t kMaxBatch = 32;
 
 // Storage for a coroutine's frame, in an array on the stack, so that nothing is allocated.
 struct alignas(64) FrameSlot {

@@ -126,7 +126,7 @@ class LookupRate final : public Benchmark {
         "--variant", variant_,
         {{"baseline", Variant::baseline}, {"group", Variant::group}, {"interleaved", Variant::interleaved}},
         "kind of look-up: one by one, in groups with prefetches stage by stage, or in coroutines that take turns");
-    table.integer("--batch", batch_, 1u, static_cast<std::uint32_t>(kMostBatch), "look-ups in progress at a time");
+    table.integer("--batch", batch_, 1u, static_cast<std::uint32_t>(kMaxBatch), "look-ups in progress at a time");
     table.bytes("-s,--size", size_, std::uint64_t{4096}, std::uint64_t{1} << 34,
                 "size of the structure, for mica of its log (default: as in the papers, 48 MB to 1 GB)");
     table.integer("--depth", choice_.depth, 1u, 1u << 16, "memory accesses per look-up in a chain");

@@ -9,7 +9,7 @@ namespace verbscope::lookups {
 
 namespace {
 
-constexpr std::uint64_t kMostLog = std::uint64_t{1} << 39;
+constexpr std::uint64_t kMaxLog = std::uint64_t{1} << 39;
 
 }  // namespace
 
@@ -25,8 +25,8 @@ MicaStore::MicaStore(std::uint64_t buckets, Bytes log, PageSize pages)
   if (!std::has_single_bit(buckets) || buckets > std::uint64_t{1} << 32) {
     fail("a store of {} buckets: a power of two up to 2^32", buckets);
   }
-  if (!std::has_single_bit(capacity_) || capacity_ < 2 * kMostItem || capacity_ > kMostLog) {
-    fail("a store with a log of {} bytes: a power of two from {} to 2^39", capacity_, 2 * kMostItem);
+  if (!std::has_single_bit(capacity_) || capacity_ < 2 * kMaxItem || capacity_ > kMaxLog) {
+    fail("a store with a log of {} bytes: a power of two from {} to 2^39", capacity_, 2 * kMaxItem);
   }
 }
 
@@ -63,7 +63,7 @@ MicaEnd MicaStore::get(const KeyHash& key, std::byte* value, std::size_t& length
 }
 
 MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {
-  if (key.none() || value.size() > kMostValue) return MicaEnd::refused;
+  if (key.none() || value.size() > kMaxValue) return MicaEnd::refused;
   ++counts_.puts;
   const Slot* const there = slot_with_tag(key);
   if (there != nullptr && kept(*there)) {
@@ -101,7 +101,7 @@ MicaStore::Slot& MicaStore::slot_for(const KeyHash& key) {
 // Appends an item and returns its offset. If the rest of the log may be too short for an item, continues at the
 // beginning.
 std::uint64_t MicaStore::append(const KeyHash& key, std::span<const std::byte> value) {
-  if (capacity_ - (head_ & (capacity_ - 1)) < kMostItem) head_ = round_up(head_ + 1, capacity_);
+  if (capacity_ - (head_ & (capacity_ - 1)) < kMaxItem) head_ = round_up(head_ + 1, capacity_);
   const std::uint64_t offset = head_;
   head_ += item_bytes(value.size());
   overwrite_until(head_);
@@ -119,7 +119,7 @@ void MicaStore::overwrite_until(std::uint64_t end) {
     note_loss(at(tail_));
     ++counts_.log_overwrites;
     tail_ += item_bytes(length_of(at(tail_)));
-    if (capacity_ - (tail_ & (capacity_ - 1)) < kMostItem) tail_ = round_up(tail_ + 1, capacity_);
+    if (capacity_ - (tail_ & (capacity_ - 1)) < kMaxItem) tail_ = round_up(tail_ + 1, capacity_);
   }
 }
 

@@ -34,7 +34,7 @@ enum class MicaEnd : std::uint8_t {
   log_lost,     // GET: the log has overwritten the item
   overwritten,  // PUT: in place, because the old value had this length
   inserted,     // PUT: appended to the log and entered in the index
-  refused,      // key 0, or a value longer than kMostValue
+  refused,      // key 0, or a value longer than kMaxValue
 };
 
 // Running totals of a store.
@@ -54,9 +54,9 @@ struct MicaCounts {
 class MicaStore {
  public:
   static constexpr std::size_t kSlots = 8;
-  static constexpr std::size_t kHead = 18;         // bytes of an item before its value: keyhash 16, length 2
-  static constexpr std::size_t kMostValue = 1000;  // bytes; the limit of HERD
-  static constexpr std::size_t kMostItem = 1024;
+  static constexpr std::size_t kHead = 18;        // bytes of an item before its value: keyhash 16, length 2
+  static constexpr std::size_t kMaxValue = 1000;  // bytes; the limit of HERD
+  static constexpr std::size_t kMaxItem = 1024;
 
   // `buckets`: a power of two from 1 to 2^32; `log`: a power of two from 2048 to 2^39.
   MicaStore(std::uint64_t buckets, Bytes log, PageSize pages);
@@ -89,7 +89,7 @@ class MicaStore {
   static std::span<const std::byte> value_in(const std::byte* item) { return {item + kHead, length_of(item)}; }
 
   // The operations. They search the index again, because an operation in between may have changed it. `value`: a buffer
-  // of kMostValue bytes; `length`: length of the value after a hit.
+  // of kMaxValue bytes; `length`: length of the value after a hit.
   MicaEnd get(const KeyHash& key, std::byte* value, std::size_t& length);
   MicaEnd put(const KeyHash& key, std::span<const std::byte> value);
 

@@ -67,8 +67,8 @@ class PrefixTable {
   // One stage per access of the longest path. Each stage handles only the keys that have not reached their end.
   template <Node N>
   void find_group(N& node, std::span<const Key> keys, Result* results) const {
-    std::array<const Entry*, kMostBatch> places;
-    std::array<std::uint8_t, kMostBatch> under_way;
+    std::array<const Entry*, kMaxBatch> places;
+    std::array<std::uint8_t, kMaxBatch> under_way;
     std::size_t count = keys.size();
     for (std::size_t i = 0; i < count; ++i) {
       under_way[i] = static_cast<std::uint8_t>(i);

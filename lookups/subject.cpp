@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t kMb = 1 << 20;
 // Enough keys that one round reads more lines than caches hold, but few enough that their own memory stays small.
-constexpr std::uint64_t kFewestKeys = 4096, kMostKeys = 1 << 23;
+constexpr std::uint64_t kFewestKeys = 4096, kMaxKeys = 1 << 23;
 constexpr std::size_t kValueBytes = 32;                       // per item of a store
 constexpr std::uint64_t kBgpPrefixes = 527'961;               // in a routing table of 2014, up to 24 bits
 constexpr std::uint32_t kHops = 256;                          // number of next hops
@@ -106,7 +106,7 @@ class SubjectOn final : public Subject {
 // Number of keys whose look-ups read about twice as many lines as the memory has.
 std::uint64_t key_count(std::uint64_t bytes, double accesses) {
   const auto wanted = static_cast<std::uint64_t>(static_cast<double>(bytes / 32) / accesses);
-  return std::clamp(wanted, kFewestKeys, kMostKeys);
+  return std::clamp(wanted, kFewestKeys, kMaxKeys);
 }
 
 std::uint64_t random(std::uint64_t seed, std::uint64_t i) {

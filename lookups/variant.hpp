@@ -23,10 +23,10 @@ constexpr const char* to_string(Variant variant) {
   return variant == Variant::baseline ? "baseline" : variant == Variant::group ? "group" : "interleaved";
 }
 
-// Looks up `keys` in a structure, `batch` (1 to kMostBatch) at a time if the variant uses batches. results[i] belongs
+// Looks up `keys` in a structure, `batch` (1 to kMaxBatch) at a time if the variant uses batches. results[i] belongs
 // to keys[i] in every variant. A structure has the types Key and Result and, for any Node,
 //   Result find(node, key): the baseline;
-//   void find_group(node, keys, results): at most kMostBatch keys, stage by stage;
+//   void find_group(node, keys, results): at most kMaxBatch keys, stage by stage;
 //   static Lane find_lane(FrameSlot&, node, structure, Batch<Key, Result>&): takes keys until none is left.
 // Each calls node.prefetch and node.load for the accesses that are expected to miss the cache, and for no others.
 template <Node N, class Structure>
@@ -40,8 +40,8 @@ void look_up(N& node, const Structure& structure, Variant variant, std::size_t b
     }
   } else {
     Batch<typename Structure::Key, typename Structure::Result> all{keys, results};
-    interleave<kMostBatch>(std::min(batch, keys.size()),
-                           [&](FrameSlot& slot) { return Structure::find_lane(slot, node, structure, all); });
+    interleave<kMaxBatch>(std::min(batch, keys.size()),
+                          [&](FrameSlot& slot) { return Structure::find_lane(slot, node, structure, all); });
   }
 }
 

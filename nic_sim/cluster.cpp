@@ -6,17 +6,17 @@
 
 #include "common/error.hpp"
 #include "nic_sim/device/provider.hpp"
-#include "nic_sim/host/partition.hpp"
+#include "nic_sim/host/thread.hpp"
 #include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/nic.hpp"
 #include "nic_sim/time/fiber.hpp"
-#include "nic_sim/time/mailbox.hpp"
+#include "nic_sim/time/logical_process.hpp"
 #include "nic_sim/time/quanta.hpp"
 
 namespace verbscope {
 namespace {
 
-// Parts of the simulation draw from generators of their own, so that one more draw in one does not move the others.
+// Each part of the simulation has its own random generator, so that a draw in one does not change the others.
 constexpr std::uint64_t seed_of(std::uint64_t seed, std::uint64_t part) {
   return seed * 0x9e3779b97f4a7c15 + part;
 }
@@ -37,14 +37,14 @@ struct SimCluster::Impl {
   };
 
   static std::deque<sim::Partition> make_partitions(sim::PacketMemory& packets, std::size_t all) {
-    if (all > SimWork::kMostPartitions) fail("partition {}: up to {}", all - 1, SimWork::kMostPartitions - 1);
-    static_assert(SimWork::kMostPartitions <= sim::PacketMemory::kMostPools);
+    if (all > SimWork::kMaxPartitions) fail("partition {}: must be at most {}", all - 1, SimWork::kMaxPartitions - 1);
+    static_assert(SimWork::kMaxPartitions <= sim::PacketMemory::kMaxPools);
     std::deque<sim::Partition> partitions;
     for (std::size_t i = 0; i < all; ++i) partitions.emplace_back(packets, i, all);
     return partitions;
   }
 
-  // The partitions of nodes, and of switches behind them, which take turns.
+  // The partitions of the nodes, followed by those of the switches, which are assigned round robin.
   static std::vector<std::size_t> with_switches(const Profile& profile, std::vector<std::size_t> homes) {
     const std::size_t partitions = *std::ranges::max_element(homes) + 1;
     const std::uint32_t switches = sim::switches_of(profile, static_cast<std::uint32_t>(homes.size()));
@@ -61,15 +61,15 @@ struct SimCluster::Impl {
   }
 
   // `homes`: the partition of each node.
-  Impl(const Profile& p, std::uint64_t seed, const std::vector<std::size_t>& homes, std::size_t by_threads)
+  Impl(const Profile& p, std::uint64_t seed, const std::vector<std::size_t>& homes, std::size_t threads_of_host)
       : profile(p),
         all_homes(with_switches(profile, homes)),
         mailbox(all_homes, *std::ranges::max_element(homes) + 1),
         packets(profile.wire.mtu, mailbox.partitions()),
         partitions(make_partitions(packets, mailbox.partitions())),
-        quanta(processes(), mailbox, sim::shortest_way(profile),
-               std::clamp<std::size_t>(by_threads, 1, mailbox.partitions()),
-               [this](std::size_t partition) { take_packets_back(partition); }),
+        quanta(processes(), mailbox, sim::min_latency(profile),
+               std::clamp<std::size_t>(threads_of_host, 1, mailbox.partitions()),
+               [this](std::size_t partition) { collect_packets(partition); }),
         fabric(sim::make_fabric(mailbox, profile, static_cast<std::uint32_t>(homes.size()),
                                 switch_homes(homes.size(), all_homes), seed_of(seed, 0))) {
     for (std::uint32_t node = 0; node < homes.size(); ++node) {
@@ -84,9 +84,9 @@ struct SimCluster::Impl {
     return all;
   }
 
-  // Packets of a partition's pool end in others.
-  void take_packets_back(std::size_t partition) {
-    for (sim::Partition& other : partitions) partitions[partition].packets.take_back_from(other.packets);
+  // Packets of this partition's pool were given back in other partitions.
+  void collect_packets(std::size_t partition) {
+    for (sim::Partition& other : partitions) partitions[partition].packets.collect_from(other.packets);
   }
 
   // Sums over the partitions.
@@ -129,13 +129,14 @@ int SimCluster::cores() const {
 
 void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> body) {
   Impl::Machine& machine = impl_->machines.at(static_cast<std::size_t>(node));
-  if (core < 0 || core >= cores()) fail("core {}: a node of {} has cores 0-{}", core, impl_->profile.name, cores() - 1);
-  if (machine.core_used[static_cast<std::size_t>(core)]) fail("core {} of node {}: has a thread already", core, node);
+  if (core < 0 || core >= cores())
+    fail("core {}: a node of {} has cores 0 to {}", core, impl_->profile.name, cores() - 1);
+  if (machine.core_used[static_cast<std::size_t>(core)]) fail("core {} of node {} already has a thread", core, node);
   machine.core_used[static_cast<std::size_t>(core)] = true;
   sim::SimThread& thread = impl_->threads.emplace_back(
       machine.home, impl_->profile.host, core,
-      [&machine, look_cost = impl_->profile.host.poll_memory, body = std::move(body)](sim::SimThread& self) {
-        SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), look_cost);
+      [&machine, poll_cost = impl_->profile.host.poll_memory, body = std::move(body)](sim::SimThread& self) {
+        SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), poll_cost);
         body(sim_node);
       });
   machine.own_threads.push_back(&thread);
@@ -150,7 +151,7 @@ std::uint64_t SimCluster::translation_places() const {
 void SimCluster::at(Picos when, std::function<void()> action) {
   impl_->quanta.at(when, [impl = impl_.get(), action = std::move(action)] {
     action();
-    for (sim::SimThread& thread : impl->threads) thread.nudge();
+    for (sim::SimThread& thread : impl->threads) thread.recheck();
   });
 }
 
@@ -169,8 +170,8 @@ void SimCluster::wait_until(Picos when) {
   controller.park();
 }
 
-void SimCluster::settle(Picos most) {
-  impl_->quanta.settle(most);
+void SimCluster::settle(Picos limit) {
+  impl_->quanta.settle(limit);
 }
 
 Picos SimCluster::now() const {
@@ -212,8 +213,8 @@ UsageTimes SimCluster::usage_times(int node) const {
   times.shared_lines = machine.nic.shared_lines().busy();
   times.locks = machine.nic.lock_times().busy();
   for (const sim::SimThread* thread : machine.own_threads) {
-    times.threads.push_back(thread->worked());
-    times.threads_polling.push_back(thread->polled());
+    times.threads.push_back(thread->work_time());
+    times.threads_polling.push_back(thread->polling_time());
   }
   return times;
 }

@@ -1,4 +1,4 @@
-// A simulated cluster: so many nodes of one profile on one switch, in one process and one virtual time.
+// A simulated cluster: nodes of one profile and their network, in one process and one virtual time.
 #pragma once
 
 #include <cstdint>
@@ -16,45 +16,45 @@
 
 namespace verbscope {
 
-// How the work of a simulation is shared out.
+// How a simulation is divided among partitions and threads of the host.
 struct SimWork {
-  static constexpr std::uint32_t kMostPartitions = 256;
-  // By node: those with one number, from 0 to kMostPartitions - 1, are simulated together, a short while at a time.
-  // None: all are.
+  static constexpr std::uint32_t kMaxPartitions = 256;
+  // The partition of each node, from 0 to kMaxPartitions - 1. Nodes of a partition are simulated together. Empty: one
+  // partition.
   std::vector<std::size_t> partitions{};
-  // Threads of this machine; they take the partitions in turn.
+  // Threads of the host, among which the partitions are divided.
   std::size_t threads = 1;
 };
 
 class SimCluster {
  public:
-  // A run repeats event for event when profile, nodes and seed are the same. `work` shares it out: that changes the
-  // time that a run takes, and nothing that can be measured in it; but simulated threads of different partitions may
-  // share nothing except by verbs, and not call the cluster.
+  // Runs with the same profile, nodes and seed have the same events. `work` changes the duration of a run, but not its
+  // results. Simulated threads of different partitions must share nothing except by verbs, and must not call the
+  // cluster.
   SimCluster(const Profile& profile, int nodes, std::uint64_t seed, const SimWork& work = {});
   ~SimCluster();
   SimCluster(const SimCluster&) = delete;
   SimCluster& operator=(const SimCluster&) = delete;
 
-  // The verbs of a node: device "sim0" with the profile's ports. Lives as long as the cluster.
+  // The verbs of a node, with device "sim0". Valid as long as the cluster.
   Provider& provider(int node);
   int nodes() const;
   int cores() const;  // of each node
 
-  // A thread of `node`, pinned to `core`; `body` runs in it during run(). Throws Error when the node has no such core
-  // or the core has a thread already.
+  // Adds a thread of `node`, pinned to `core`, which runs `body` during run(). Throws Error if the node does not have
+  // the core, or if the core has a thread already.
   void add_thread(int node, int core, std::function<void(SimNode&)> body);
 
-  // How many address translations the cache of each adapter holds.
+  // Capacity of each adapter's cache, in address translations.
   std::uint64_t translation_places() const;
 
-  // Runs `action` at virtual time `when`, before what else happens then, while no thread runs; then wakes every thread
-  // that waits for a completion. A simulated thread may call it only in a cluster of one partition: else it throws
-  // Error.
+  // Runs `action` at virtual time `when`, before other events of that time, while no simulated thread runs. Then each
+  // waiting thread continues, to check for changes. A simulated thread may call this only in a cluster of one
+  // partition; otherwise throws Error.
   void at(Picos when, std::function<void()> action);
 
-  // Runs until every thread has ended, with several partitions for up to one packet's way longer; rethrows what one
-  // threw. Throws Error when all threads wait and nothing can happen any more.
+  // Runs until all threads have ended; with several partitions, up to one packet's latency longer. Rethrows exceptions
+  // of threads. Throws Error if all threads wait and no event is left.
   void run();
   // The same beside `controller`, a fiber that runs while no thread does. It starts first and waits with wait_until. If
   // the threads end before it does, it goes on in settle(), or is unwound with the cluster.
@@ -62,23 +62,23 @@ class SimCluster {
   // From the controller: returns at virtual time `when`, as an action of at() would run then.
   void wait_until(Picos when);
 
-  // After run(): what is still on its way arrives, in the time `most` at most.
-  void settle(Picos most);
+  // After run(): continues until no event is left, for at most `limit`.
+  void settle(Picos limit);
 
   Picos now() const;
   std::uint64_t events_run() const;
-  // Memory of the simulation that grows with what is outstanding: events and packets that there is room for.
+  // Allocated room for events and packets. It grows with outstanding work, not with simulated time.
   std::size_t event_places() const;
   std::size_t packets_allocated() const;
 
-  // Running totals of a node; take differences.
+  // Totals of a node since the start; take differences.
   PcieCounts pcie_counts(int node) const;
   NicCounts nic_counts(int node) const;
   std::optional<EthernetCounts> ethernet_counts(int node) const;  // none on InfiniBand
-  // The longest queue, in bytes, that has waited in the switch for a port of the node so far; 0 on InfiniBand.
+  // Longest queue in switches for a port of the node so far, in bytes; 0 on InfiniBand.
   std::uint64_t deepest_queue(int node) const;
   UsageTimes usage_times(int node) const;
-  // CPU time of a node's threads so far, polling included; a thread that sleeps for an event takes none.
+  // CPU time of a node's threads so far, including polling, without sleep.
   Picos busy_time(int node) const;
 
  private:

@@ -8,13 +8,13 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::size_t kMostAccesses = 1000;
+constexpr std::size_t kMaxAccesses = 1000;
 
 }  // namespace
 
 WalkTimes predict_walk(const HostMemory& host, const MemoryWalk& walk, std::size_t batch) {
   if (host.latency_ns <= 0 || host.parallel_ns <= 0 || walk.accesses <= 0 || batch == 0) {
-    fail("predict_walk: latency {} ns, parallel {} ns, {} accesses, batch {}: all must be positive", host.latency_ns,
+    fail("predict_walk: latency {} ns, parallel {} ns, {} accesses, batch {}: all must be above 0", host.latency_ns,
          host.parallel_ns, walk.accesses, batch);
   }
   const double k = walk.accesses;
@@ -31,12 +31,12 @@ WalkTimes predict_walk(const HostMemory& host, const MemoryWalk& walk, std::size
   return times;
 }
 
-std::size_t break_even_accesses(const HostMemory& host, MemoryWalk walk, double instructions_an_access,
+std::size_t break_even_accesses(const HostMemory& host, MemoryWalk walk, double instructions_per_access,
                                 std::size_t batch) {
   const double fixed = walk.instructions;
-  for (std::size_t k = 1; k <= kMostAccesses; ++k) {
+  for (std::size_t k = 1; k <= kMaxAccesses; ++k) {
     walk.accesses = static_cast<double>(k);
-    if (fixed > 0) walk.instructions = fixed + walk.accesses * instructions_an_access;
+    if (fixed > 0) walk.instructions = fixed + walk.accesses * instructions_per_access;
     const WalkTimes times = predict_walk(host, walk, batch);
     if (times.interleaved_ns < times.baseline_ns) return k;
   }

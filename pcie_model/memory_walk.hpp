@@ -43,8 +43,8 @@ struct WalkTimes {
 WalkTimes predict_walk(const HostMemory& host, const MemoryWalk& walk, std::size_t batch);
 
 // The smallest number of accesses per look-up for which interleaving is faster; 0 if none up to 1000. Each access adds
-// `instructions_an_access` to the fixed instructions. Ignores `walk.accesses`.
-std::size_t break_even_accesses(const HostMemory& host, MemoryWalk walk, double instructions_an_access,
+// `instructions_per_access` to the fixed instructions. Ignores `walk.accesses`.
+std::size_t break_even_accesses(const HostMemory& host, MemoryWalk walk, double instructions_per_access,
                                 std::size_t batch);
 
 Json to_json(const HostMemory& host);

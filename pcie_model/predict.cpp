@@ -6,14 +6,13 @@
 #include <bit>
 
 #include "common/error.hpp"
-#include "pcie_model/dma.hpp"
-#include "pcie_model/packet_bytes.hpp"
+#include "pcie_model/costs.hpp"
 #include "pcie_model/rates.hpp"
-#include "pcie_model/wqe_size.hpp"
-#include "wire/blueflame.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/doorbell.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope {
+
 namespace {
 
 constexpr int kMaxQueueDepth = 1 << 20;
@@ -22,7 +21,7 @@ constexpr std::uint64_t kMaxMessage = std::uint64_t{1}
                                       << 31;  // the longest message (InfiniBand Architecture Specification 1.3)
 
 void check_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {
-  if (value < low || value > high) fail("{} {} is not from {} to {}", what, value, low, high);
+  if (value < low || value > high) fail("{} {}: must be from {} to {}", what, value, low, high);
 }
 
 InlineReceiveRoom room_of(const ClusterWire& cluster, const VerbShape& shape) {
@@ -33,37 +32,39 @@ void check_message(const ClusterWire& cluster, const VerbShape& shape) {
   const VerbFacts& verb = facts(shape.verb);
   const TransportFacts& transport = facts(shape.transport);
   if (!transport.verbs.has(shape.verb)) {
-    fail("{} is no verb of transport {}", to_string(shape.verb), to_string(shape.transport));
+    fail("transport {} does not support {}", to_string(shape.transport), to_string(shape.verb));
   }
-  if (shape.header_only && verb.one_sided) fail("header-only is an option of send, not of {}", verb.name);
+  if (shape.header_only && verb.one_sided) fail("{} cannot be header-only; only send can", verb.name);
   if (shape.header_only && shape.payload.value > 0) {
-    fail("header-only carries no payload, but the size is {} B", shape.payload.value);
+    fail("a header-only message has no payload, but the size is {} B; it must be 0", shape.payload.value);
   }
-  if (shape.immediate && !verb.takes_immediate) fail("{} has no immediate", verb.name);
+  if (shape.immediate && !verb.takes_immediate) fail("{} cannot carry an immediate", verb.name);
   const InlineReceive place = room_of(cluster, shape).place;
   const bool not_shared = place == InlineReceive::in_recv && shape.shared_recv_queue;
   if (shape.inline_recv && (place == InlineReceive::nowhere || not_shared)) {
-    fail("{} ({}) has no inline receive of {} {}{}", cluster.name, to_string(cluster.family), transport.name, verb.name,
-         not_shared ? " on a shared receive queue" : "");
+    fail("{} ({}) supports no inline receive of {} {}{}", cluster.name, to_string(cluster.family), transport.name,
+         verb.name, not_shared ? " on a shared receive queue" : "");
   }
   if (transport.one_packet && shape.payload > cluster.mtu) {
-    fail("payload of {} B is over the MTU of {} on {}: {} B", shape.payload.value, cluster.name, transport.name,
+    fail("payload of {} B: {} allows at most the MTU of {}, {} B", shape.payload.value, transport.name, cluster.name,
          cluster.mtu.value);
   }
   if (verb.atomic && shape.payload != Bytes(kAtomicBytes)) {
-    fail("payload of {} is {} B, not {}", verb.name, kAtomicBytes, shape.payload.value);
+    fail("payload of {} is {} B; it must be {} B", verb.name, shape.payload.value, kAtomicBytes);
   }
   check_range("payload offset", static_cast<std::int64_t>(shape.payload_offset.value), 0, kMaxOffset);
-  if (shape.payload.value > kMaxMessage) fail("payload of {} B is over {} B", shape.payload.value, kMaxMessage);
+  if (shape.payload.value > kMaxMessage)
+    fail("payload of {} B: a message has at most {} B", shape.payload.value, kMaxMessage);
   if (shape.ports_used) check_range("number of ports", *shape.ports_used, 1, cluster.ports);
 }
 
 void check_requester(const ClusterWire& cluster, const VerbShape& shape) {
-  if (!facts(shape.verb).requests) fail("{} has no requester: ask for the receiver", to_string(shape.verb));
+  if (!facts(shape.verb).requests)
+    fail("{} is not sent by a requester; predict the receiver instead", to_string(shape.verb));
   check_message(cluster, shape);
-  const Bytes asked = std::max(shape.max_inline_cap, shape.inlined ? shape.payload : Bytes(0));
-  if (asked > cluster.max_inline) {
-    fail("inline size {} B is over what {} offers: {} B", asked.value, cluster.name, cluster.max_inline.value);
+  const Bytes requested = std::max(shape.max_inline_cap, shape.inlined ? shape.payload : Bytes(0));
+  if (requested > cluster.max_inline) {
+    fail("inline size {} B: {} allows at most {} B", requested.value, cluster.name, cluster.max_inline.value);
   }
   check_range("send queue depth", shape.send_queue_depth, 1, kMaxQueueDepth);
   check_range("post list", shape.post_list, 1, shape.send_queue_depth);
@@ -82,9 +83,9 @@ PciePerOp by_packets(PciePerOp (*transfer)(const PcieLink&, std::uint64_t, Bytes
 }
 
 // True if the payload arrives in the CQE: the QP has inline receive, and the payload fits.
-bool comes_in_cqe(const ClusterWire& cluster, const VerbShape& shape) {
+bool arrives_in_cqe(const ClusterWire& cluster, const VerbShape& shape) {
   const InlineReceiveRoom room = room_of(cluster, shape);
-  return shape.inline_recv && room.place == InlineReceive::in_cqe && shape.payload <= room.most;
+  return shape.inline_recv && room.place == InlineReceive::in_cqe && shape.payload <= room.max_payload;
 }
 
 // The stride of the receive queue.
@@ -188,7 +189,7 @@ Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape)
     add_weighted(out.pcie, mmio_doorbell(cluster.pcie, cluster.doorbell_bytes), 1.0 / shape.post_list);
   }
   if (facts(shape.verb).wants_response) {
-    const double written = comes_in_cqe(cluster, shape) ? 1 - 1.0 / shape.signal_every : 1;
+    const double written = arrives_in_cqe(cluster, shape) ? 1 - 1.0 / shape.signal_every : 1;
     add_weighted(out.pcie, by_packets(dma_write, cluster, shape), written);
   }
   add_weighted(out.pcie, dma_write(cluster.pcie, 0, cluster.cqe_bytes), 1.0 / shape.signal_every);
@@ -206,14 +207,14 @@ std::uint64_t recv_group(const ClusterWire& cluster, const VerbShape& shape) {
 }
 
 Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) {
-  if (facts(shape.verb).one_sided) fail("{} needs no RECV", to_string(shape.verb));
+  if (facts(shape.verb).one_sided) fail("{} uses no RECV; predict the responder instead", to_string(shape.verb));
   check_message(cluster, shape);
   Prediction out;
   out.wire = cluster;
   out.role = "receiver";
   out.shape = shape;
   add_recv(cluster, shape, out);
-  if (!comes_in_cqe(cluster, shape)) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1);
+  if (!arrives_in_cqe(cluster, shape)) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1);
 
   const Bytes received =
       request_bytes(Verb::send, shape.transport, shape.payload, has_immediate(shape), cluster.mtu, cluster.link_type);
@@ -223,7 +224,7 @@ Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) 
 
 Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape) {
   const VerbFacts& verb = facts(shape.verb);
-  if (!verb.one_sided) fail("{} is not one-sided: ask for the receiver", verb.name);
+  if (!verb.one_sided) fail("{} is not one-sided; predict the receiver instead", verb.name);
   check_message(cluster, shape);
   Prediction out;
   out.wire = cluster;
@@ -241,6 +242,67 @@ Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape)
       request_bytes(shape.verb, shape.transport, shape.payload, shape.immediate, cluster.mtu, cluster.link_type);
   const Bytes sent = response_bytes(shape.verb, shape.payload, cluster.mtu, cluster.link_type);
   set_bounds(out, cluster, {reads.payload_bytes_to_nic + static_cast<double>(out.wqe_bytes.value), sent, received});
+  return out;
+}
+
+namespace {
+
+void add_weighted(CpuStores& to, const CpuStores& what, double weight) {
+  to.ring_bytes += weight * what.ring_bytes;
+  to.record_bytes += weight * what.record_bytes;
+  to.mmio_bytes += weight * what.mmio_bytes;
+  to.stores += weight * what.stores;
+}
+
+struct ResourceTime {
+  std::string resource;
+  double us = 0;  // per operation
+};
+
+std::vector<ResourceTime> times_of(const std::vector<PredictedPart>& parts) {
+  std::vector<ResourceTime> times;
+  for (const PredictedPart& part : parts) {
+    if (part.per_op == 0) continue;
+    for (const RateBound& bound : part.prediction.bounds) {
+      auto known = std::ranges::find(times, bound.resource, &ResourceTime::resource);
+      if (known == times.end()) known = times.insert(times.end(), {bound.resource, 0});
+      known->us += part.per_op / bound.mops;
+    }
+  }
+  return times;
+}
+
+}  // namespace
+
+Prediction predict_together(const std::string& role, const std::vector<PredictedPart>& parts) {
+  if (parts.empty()) fail("predict_together needs at least one part");
+  Prediction out = parts.front().prediction;
+  out.role = role;
+  out.pcie = {};
+  out.cpu = {};
+  out.bounds.clear();
+  for (const PredictedPart& part : parts) {
+    if (!(part.per_op >= 0)) fail("a part occurs {} times per operation: must be 0 or more", part.per_op);
+    add_weighted(out.pcie, part.prediction.pcie, part.per_op);
+    add_weighted(out.cpu, part.prediction.cpu, part.per_op);
+  }
+  for (const ResourceTime& time : times_of(parts)) out.bounds.push_back({time.resource, 1 / time.us});
+  if (out.bounds.empty()) fail("predict_together: no part occurs; at least one must");
+  set_binding(out);
+  return out;
+}
+
+Prediction with_completion_events(const Prediction& prediction, double per_op) {
+  const PcieLink& link = prediction.wire.pcie;
+  Prediction event;
+  add_weighted(event.pcie, mmio_doorbell(link, kArmDoorbell), 1);
+  add_weighted(event.pcie, dma_write(link, 0, kEventQueueEntry), 1);
+  add_weighted(event.pcie, dma_write(link, 0, kInterruptMessage), 1);
+  event.cpu.mmio_bytes = static_cast<double>(kArmDoorbell.value);
+  event.cpu.stores = 1;
+  set_bounds(event, prediction.wire, {});
+  Prediction out = predict_together(prediction.role, {{prediction}, {event, per_op}});
+  out.shape.events = per_op;
   return out;
 }
 

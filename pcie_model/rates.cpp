@@ -1,7 +1,7 @@
 #include "pcie_model/rates.hpp"
 
 #include "common/error.hpp"
-#include "pcie_model/dma.hpp"
+#include "pcie_model/costs.hpp"
 
 namespace verbscope {
 
@@ -53,9 +53,9 @@ WqePrediction predict_wqes(const ClusterWire& cluster, Bytes wqe_bytes, int wqes
   constexpr std::uint64_t kLargestWqe = 1024;
   constexpr int kMaxWqes = 32768;
   if (wqe_bytes.value < 1 || wqe_bytes.value > kLargestWqe) {
-    fail("WQE size {} is not from 1 to {} B", wqe_bytes.value, kLargestWqe);
+    fail("WQE size {} B: must be from 1 to {} B", wqe_bytes.value, kLargestWqe);
   }
-  if (wqes < 1 || wqes > kMaxWqes) fail("number of WQEs {} is not from 1 to {}", wqes, kMaxWqes);
+  if (wqes < 1 || wqes > kMaxWqes) fail("number of WQEs {}: must be from 1 to {}", wqes, kMaxWqes);
   const PcieLink& link = cluster.pcie;
   const auto count = static_cast<std::uint64_t>(wqes);
   const std::uint64_t lines = divide_up(wqe_bytes.value, kCacheLine.value);

@@ -5,7 +5,7 @@
 
 #include "common/enum_table.hpp"
 #include "common/error.hpp"
-#include "wire/wire_json.hpp"
+#include "wire/cluster_wire.hpp"
 
 namespace verbscope {
 namespace {
@@ -25,14 +25,6 @@ static_assert(in_order(kMethodNames));
 
 std::string_view method_name(PostMethod method) {
   return row_of(kMethodNames, method).name;
-}
-
-PostMethod method_from(JsonFields& fields, const std::string& key) {
-  const auto text = fields.require<std::string>(key);
-  for (const auto& [method, name] : kMethodNames) {
-    if (name == text) return method;
-  }
-  fields.fail_key(key, fmt::format("'{}' is no post method", text));
 }
 
 template <class Parse>
@@ -148,7 +140,8 @@ Prediction prediction_from_json(const Json& json, const std::string& where) {
   out.shape = shape_from_json(fields.at("shape"), where + ": shape");
   out.wqe_bytes = Bytes(fields.require<std::uint64_t>("wqe_bytes"));
   out.wqe_lines = fields.require<int>("wqe_lines");
-  out.method = method_from(fields, "method");
+  out.method =
+      parsed(fields, "method", [](const std::string& text) { return value_named(kMethodNames, "post method", text); });
   JsonFields events = fields.object("pcie_per_op");
   PciePerOp::each(out.pcie, [&](const char* name, double& value) { value = events.require<double>(name); });
   events.reject_unknown();

@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-#include "wire/doorbell_registers.hpp"
+#include "wire/doorbell.hpp"
 
 namespace verbscope {
 

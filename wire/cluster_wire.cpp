@@ -10,13 +10,14 @@
 #include "common/error.hpp"
 
 namespace verbscope {
+
 namespace {
 
 const PcieGeneration& find_generation(int generation) {
   for (const PcieGeneration& known : kPcieGenerations) {
     if (known.generation == generation) return known;
   }
-  fail("PCIe generation {} is unknown: {} to {}", generation, kPcieGenerations.front().generation,
+  fail("PCIe generation {}: must be from {} to {}", generation, kPcieGenerations.front().generation,
        kPcieGenerations.back().generation);
 }
 
@@ -27,7 +28,7 @@ class Parameters {
 
   std::int64_t integer(const std::string& key, std::int64_t low, std::int64_t high) {
     const auto value = read<std::int64_t>(key);
-    if (value < low || value > high) section_.fail_key(key, fmt::format("{} is not from {} to {}", value, low, high));
+    if (value < low || value > high) section_.fail_key(key, fmt::format("{} is outside {} to {}", value, low, high));
     return value;
   }
   Bytes bytes(const std::string& key, std::int64_t low, std::int64_t high) {
@@ -35,13 +36,13 @@ class Parameters {
   }
   Bytes power_of_two(const std::string& key, std::int64_t low, std::int64_t high) {
     const Bytes value = bytes(key, low, high);
-    if (!std::has_single_bit(value.value)) section_.fail_key(key, fmt::format("{} is no power of two", value.value));
+    if (!std::has_single_bit(value.value)) section_.fail_key(key, fmt::format("{} is not a power of two", value.value));
     return value;
   }
   double number(const std::string& key, double low, double high) {
     const auto value = read<double>(key);
     if (!(value >= low && value <= high))
-      section_.fail_key(key, fmt::format("{} is not from {} to {}", value, low, high));
+      section_.fail_key(key, fmt::format("{} is outside {} to {}", value, low, high));
     return value;
   }
   // The generation determines the rate, so any other value is an error.
@@ -50,8 +51,8 @@ class Parameters {
     const double known = find_generation(generation).lane_mb_per_s;
     const auto value = read<double>(key);
     if (!(std::abs(value - known) <= kRounded * known)) {
-      section_.fail_key(key, fmt::format("{} contradicts pcie_generation {}, of which a lane carries {:.4g}", value,
-                                         generation, known));
+      section_.fail_key(
+          key, fmt::format("{} contradicts pcie_generation {}, which has {:.4g} per lane", value, generation, known));
     }
     return value;
   }
@@ -96,11 +97,14 @@ Json read_parameter(JsonFields& section, const std::string& key, const std::stri
   JsonFields parameter(section.at(key), where + ": " + key);
   const auto source = parameter.require<std::string>("source");
   if (std::find(kSources.begin(), kSources.end(), source) == kSources.end()) {
-    parameter.fail_key("source", fmt::format("'{}' is not one of {}", source, fmt::join(kSources, ", ")));
+    parameter.fail_key("source",
+                       fmt::format("'{}' is not a source; allowed are {}", source, fmt::join(kSources, ", ")));
   }
-  if (parameter.require<std::string>("cite").empty()) parameter.fail_key("cite", "empty");
+  if (parameter.require<std::string>("cite").empty())
+    parameter.fail_key("cite", "is empty; it must name the source of the value");
   // A calibrated value names the published point that it was calibrated on.
-  if (source == "calibrated" && parameter.require<std::string>("row").empty()) parameter.fail_key("row", "empty");
+  if (source == "calibrated" && parameter.require<std::string>("row").empty())
+    parameter.fail_key("row", "is empty; it must name the row that the value was calibrated on");
   Json value = parameter.at("value");
   parameter.reject_unknown();
   return value;
@@ -110,7 +114,7 @@ ClusterWire read_cluster_wire(const Json& profile, const std::string& where) {
   JsonFields file(profile, where);
   if (const auto schema = file.require<std::string>("schema"); schema != kClusterSchema) {
     file.fail_key("schema",
-                  fmt::format("{} is not known; this program reads \"{}\"", dump_json(schema), kClusterSchema));
+                  fmt::format("{} is not supported; this program reads \"{}\"", dump_json(schema), kClusterSchema));
   }
   ClusterWire cluster;
   cluster.name = file.require<std::string>("name");
@@ -141,11 +145,65 @@ ClusterWire with_pcie(ClusterWire cluster, std::optional<int> generation, std::o
   }
   if (lanes) {
     if (std::find(kPcieWidths.begin(), kPcieWidths.end(), *lanes) == kPcieWidths.end()) {
-      fail("PCIe x{} does not exist: x{}", *lanes, fmt::join(kPcieWidths, ", x"));
+      fail("PCIe x{}: no such width; allowed are x{}", *lanes, fmt::join(kPcieWidths, ", x"));
     }
     cluster.pcie.lanes = *lanes;
   }
   return cluster;
+}
+
+namespace {
+
+constexpr double kBytesPerGbit = 1e9 / 8;
+constexpr int kLargest = 1 << 30;  // upper limit for all numbers of a record
+
+// Visits every number that is written and read, with its key and its smallest valid value. Bytes appear as their value.
+template <class Wire, class Visit>
+void each_number(Wire& wire, Visit&& visit) {
+  visit("pcie_generation", wire.pcie.generation, 1);
+  visit("pcie_lanes", wire.pcie.lanes, 1);
+  visit("pcie_lane_mb_per_s", wire.pcie.lane_mb_per_s, 1);
+  visit("pcie_request_header_bytes", wire.pcie.request_header.value, 0);
+  visit("pcie_completion_header_bytes", wire.pcie.completion_header.value, 0);
+  visit("pcie_mps_bytes", wire.pcie.mps.value, 1);
+  visit("pcie_mrrs_bytes", wire.pcie.mrrs.value, 1);
+  visit("pcie_rcb_bytes", wire.pcie.rcb.value, 1);
+  visit("ports", wire.ports, 1);
+  visit("mtu_bytes", wire.mtu.value, 1);
+  visit("blueflame_max_bytes", wire.blueflame_max.value, 0);
+  visit("cqe_bytes", wire.cqe_bytes.value, 1);
+  visit("doorbell_bytes", wire.doorbell_bytes.value, 1);
+  visit("max_inline_bytes", wire.max_inline.value, 0);
+  visit("recv_prefetch_wqes", wire.recv_prefetch, 1);
+}
+
+}  // namespace
+
+Json to_json(const ClusterWire& wire) {
+  Json json{{"nic_family", to_string(wire.family)}, {"port_gbit_per_s", wire.port_rate.value / kBytesPerGbit}};
+  if (wire.link_type != LinkType::infiniband) json["link_type"] = to_string(wire.link_type);
+  each_number(wire, [&json](const char* name, auto value, int) { json[name] = value; });
+  return json;
+}
+
+ClusterWire wire_from_json(const Json& json, const std::string& where) {
+  JsonFields fields(json, where);
+  ClusterWire wire;
+  const auto word = [&fields](const char* key, auto from) {
+    try {
+      return from(fields.require<std::string>(key));
+    } catch (const Error& error) {
+      fields.fail_key(key, error.what());
+    }
+  };
+  wire.family = word("nic_family", nic_family_from);
+  if (fields.has("link_type")) wire.link_type = word("link_type", link_type_from);
+  wire.port_rate = BytesPerSecond{fields.require<double>("port_gbit_per_s", 1e-3, kLargest) * kBytesPerGbit};
+  each_number(wire, [&fields]<class T>(const char* name, T& value, int min) {
+    value = fields.require<T>(name, static_cast<T>(min), static_cast<T>(kLargest));
+  });
+  fields.reject_unknown();
+  return wire;
 }
 
 }  // namespace verbscope

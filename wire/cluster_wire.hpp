@@ -1,5 +1,5 @@
 // The `wire` section of a cluster profile (configs/clusters/NAME.json): facts about an adapter and its slot that both
-// the model and the simulator need.
+// the model and the simulator need; and the same facts in a record.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include "common/json.hpp"
 #include "common/units.hpp"
-#include "wire/link_type.hpp"
+#include "wire/packet.hpp"
 #include "wire/pcie.hpp"
 #include "wire/wqe.hpp"
 
@@ -43,5 +43,11 @@ Json read_parameter(JsonFields& section, const std::string& key, const std::stri
 // Returns `cluster` with another slot. The generation sets the lane rate and the header sizes (kPcieGenerations). MPS,
 // MRRS and RCB stay, because the host sets them. Throws Error for an unknown generation or width.
 ClusterWire with_pcie(ClusterWire cluster, std::optional<int> generation, std::optional<int> lanes);
+
+// A flat object with the names of a profile's `wire` section, without sources. wire_from_json is the inverse of
+// to_json, except for the cluster's name, which is elsewhere in a record. It throws Error with `where` for a missing,
+// ill-typed or unknown key.
+Json to_json(const ClusterWire& wire);
+ClusterWire wire_from_json(const Json& json, const std::string& where);
 
 }  // namespace verbscope

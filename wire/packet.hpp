@@ -1,8 +1,12 @@
-// Packet headers on the wire, in bytes. InfiniBand Architecture Specification 1.3, volume 1, chapters 7 to 9 (sections
-// 7.7 LRH, 8.3 GRH, 9.2 BTH, 9.3 extended transport headers, 7.8 CRCs); for RoCE v2 its annex A17, RFC 791 and 768, and
-// IEEE 802.3 (clauses 3.1.1 and 4.4.2).
+// Packets on the wire: header sizes, and what each link type adds to a packet. InfiniBand Architecture Specification
+// 1.3, volume 1, chapters 7 to 9 (sections 7.7 LRH, 8.3 GRH, 9.2 BTH, 9.3 extended transport headers, 7.8 CRCs); for
+// RoCE v2 its annex A17, RFC 791 and 768, and IEEE 802.3 (clauses 3.1.1 and 4.4.2).
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
+#include "common/enum_table.hpp"
 #include "common/units.hpp"
 
 namespace verbscope {
@@ -22,9 +26,47 @@ inline constexpr Bytes kEthernetHeader{14};  // every Ethernet frame, without a 
 inline constexpr Bytes kIpv4Header{20};      // every packet of RoCE v2 over IPv4
 inline constexpr Bytes kUdpHeader{8};        // every packet of RoCE v2
 inline constexpr Bytes kFcs{4};              // every Ethernet frame
-inline constexpr Bytes kLeastFrame{64};      // including the FCS
+inline constexpr Bytes kMinFrame{64};        // including the FCS
 inline constexpr Bytes kPreamble{8};         // before a frame, including its delimiter
 inline constexpr Bytes kInterpacketGap{12};  // after a frame
 inline constexpr Bytes kPayloadPad{4};       // the payload of a packet is padded to this (BTH PadCnt, section 9.2)
+
+enum class LinkType : std::uint8_t { infiniband, roce_v2 };
+
+struct LinkFacts {
+  LinkType value;
+  std::string_view name;  // in profiles and records
+  bool ethernet;
+  Bytes overhead;   // per packet: headers up to and including the BTH, and CRCs after the payload
+  Bytes min_frame;  // shorter packets are padded to this; 0: no padding
+  Bytes gap;        // time for which the port is in use between packets, in bytes
+};
+
+inline constexpr EnumTable<LinkType, LinkFacts> kLinkTypes{{
+    {.value = LinkType::infiniband,
+     .name = "infiniband",
+     .ethernet = false,
+     .overhead = kLrh + kBth + kIcrc + kVcrc,
+     .min_frame = Bytes(0),
+     .gap = Bytes(0)},
+    {.value = LinkType::roce_v2,
+     .name = "roce_v2",
+     .ethernet = true,
+     .overhead = kEthernetHeader + kIpv4Header + kUdpHeader + kBth + kIcrc + kFcs,
+     .min_frame = kMinFrame,
+     .gap = kPreamble + kInterpacketGap},
+}};
+static_assert(in_order(kLinkTypes));
+
+constexpr const LinkFacts& facts(LinkType type) {
+  return row_of(kLinkTypes, type);
+}
+constexpr std::string_view to_string(LinkType type) {
+  return facts(type).name;
+}
+// The inverse of to_string; case-sensitive. Throws Error with the text and the allowed values.
+inline LinkType link_type_from(std::string_view text) {
+  return value_named(kLinkTypes, "link type", text);
+}
 
 }  // namespace verbscope

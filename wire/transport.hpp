@@ -7,9 +7,9 @@
 
 #include "common/enum_table.hpp"
 #include "common/units.hpp"
+#include "wire/nic_family.hpp"
 #include "wire/packet.hpp"
 #include "wire/verb.hpp"
-#include "wire/wqe_segments.hpp"
 
 namespace verbscope {
 
@@ -74,5 +74,7 @@ constexpr std::string_view to_string(Transport transport) {
   return facts(transport).name;
 }
 // The inverse of to_string; case-sensitive. Throws Error with the text and the allowed values.
-Transport transport_from(std::string_view text);
+inline Transport transport_from(std::string_view text) {
+  return value_named(kTransports, "transport", text);
+}
 }  // namespace verbscope

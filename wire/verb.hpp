@@ -28,7 +28,7 @@ struct VerbFacts {
 };
 
 // Maximum of outstanding READs and atomics per QP on mlx4 and mlx5 devices (max_qp_rd_atom of ibv_query_device).
-inline constexpr std::uint32_t kMostReads = 16;
+inline constexpr std::uint32_t kMaxReads = 16;
 
 inline constexpr EnumTable<Verb, VerbFacts> kVerbs{{
     {.value = Verb::send,
@@ -107,7 +107,9 @@ constexpr std::string_view to_string(Verb verb) {
   return facts(verb).name;
 }
 // The inverse of to_string; case-sensitive. Throws Error with the text and the allowed values.
-Verb verb_from(std::string_view text);
+inline Verb verb_from(std::string_view text) {
+  return value_named(kVerbs, "verb", text);
+}
 
 // Operand size of compare-and-swap and fetch-and-add (InfiniBand Architecture Specification 1.3, volume 1, section
 // 9.4.5).

@@ -32,13 +32,13 @@ int ask_mlx5(const DirectVerbs& direct, ibv_qp& qp, SendQueue& queue) {
 }
 
 int ask_mlx4(const DirectVerbs& direct, ibv_qp& qp, SendQueue& queue) {
-  constexpr int kLeastShift = 6, kMostShift = 16;
+  constexpr int kMinShift = 6, kMaxShift = 16;
   mlx4dv_qp told{};
   mlx4dv_obj object{};
   object.qp = {&qp, &told};
   if (const int error = direct.mlx4_init_obj(&object, MLX4DV_OBJ_QP); error != 0) return error;
   if (told.buf.buf == nullptr || told.sq.offset < 0) return EINVAL;
-  if (told.sq.wqe_shift < kLeastShift || told.sq.wqe_shift > kMostShift) return EINVAL;
+  if (told.sq.wqe_shift < kMinShift || told.sq.wqe_shift > kMaxShift) return EINVAL;
   const auto offset = static_cast<std::uint64_t>(told.sq.offset);
   if (offset + (std::uint64_t{told.sq.wqe_cnt} << told.sq.wqe_shift) > told.buf.length) return EINVAL;
   queue.memory = static_cast<const std::byte*>(told.buf.buf) + offset;

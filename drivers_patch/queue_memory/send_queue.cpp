@@ -6,13 +6,13 @@
 #include <bit>
 #include <cstring>
 
-#include "wire/wqe_segments.hpp"
+#include "wire/nic_family.hpp"
 
 namespace verbscope::driver {
 namespace {
 
-constexpr std::uint32_t kMostSlots = 65536;
-constexpr std::uint32_t kMostSlotBytes = 65536;
+constexpr std::uint32_t kMaxSlots = 65536;
+constexpr std::uint32_t kMaxSlotBytes = 65536;
 
 // Another thread's driver may write at the same time, under a lock that is not accessible here. Callers detect that
 // afterwards. A plain volatile read, because ThreadSanitizer would report an atomic one in spite of the attribute.
@@ -47,8 +47,8 @@ bool is_queue(const SendQueue& queue) {
   const auto multiple = [](std::uint64_t value) { return value % kWqeBlock.value == 0; };
   const bool blocks = facts(queue.family).fixed_slots || queue.slot_bytes == kWqeBlock.value;
   const bool counted = facts(queue.family).send_doorbell_record.value == 0 || queue.doorbell_record != nullptr;
-  return queue.memory != nullptr && std::has_single_bit(queue.slots) && queue.slots <= kMostSlots &&
-         queue.slot_bytes > 0 && queue.slot_bytes <= kMostSlotBytes && multiple(queue.slot_bytes) &&
+  return queue.memory != nullptr && std::has_single_bit(queue.slots) && queue.slots <= kMaxSlots &&
+         queue.slot_bytes > 0 && queue.slot_bytes <= kMaxSlotBytes && multiple(queue.slot_bytes) &&
          multiple(reinterpret_cast<std::uintptr_t>(queue.memory)) && blocks && counted;
 }
 

@@ -9,13 +9,13 @@
 #include <string_view>
 
 #include "common/enum_table.hpp"
-#include "wire/wqe_segments.hpp"
+#include "wire/nic_family.hpp"
 
 namespace verbscope::driver {
 
 // The control segment of both families has six bits for the size.
-inline constexpr std::uint32_t kMostWqeUnits = 63;
-inline constexpr std::size_t kMostWqeBytes = kMostWqeUnits * kWqeUnit.value;
+inline constexpr std::uint32_t kMaxWqeUnits = 63;
+inline constexpr std::size_t kMaxWqeBytes = kMaxWqeUnits * kWqeUnit.value;
 
 // Numbers are in host byte order. Members that an opcode or transport does not have are 0.
 struct Wqe {
@@ -32,8 +32,8 @@ struct Wqe {
   std::uint32_t qkey = 0;
   std::uint32_t elements = 0;  // entries of `gather`
   std::uint32_t inline_bytes = 0;
-  std::array<ibv_sge, kMostWqeUnits> gather;         // `elements` entries
-  std::array<std::byte, kMostWqeBytes> inline_data;  // `inline_bytes` bytes, all chunks joined
+  std::array<ibv_sge, kMaxWqeUnits> gather;         // `elements` entries
+  std::array<std::byte, kMaxWqeBytes> inline_data;  // `inline_bytes` bytes, all chunks joined
 };
 
 enum class Refusal : std::uint8_t {

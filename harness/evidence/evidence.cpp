@@ -22,7 +22,7 @@ void add_shape_errors(std::vector<EvidenceOutcome*>& group) {
   }
   const double scale = median(theirs) / median(ours);
   for (EvidenceOutcome* each : group) {
-    if (group.size() < kLeastShape) {
+    if (group.size() < kMinShape) {
       each->uncounted = "too few rows of its source for a shape";
     } else {
       each->error_percent = each->row->point.deviation_of(*each->ours * scale);

@@ -56,7 +56,7 @@ struct EvidenceRuns {
 std::map<std::string, Record> run_evidence(const std::vector<EvidenceRow>& rows, const EvidenceRuns& runs);
 
 // So many rows of a source have a shape.
-inline constexpr std::size_t kLeastShape = 3;
+inline constexpr std::size_t kMinShape = 3;
 
 // What became of a row.
 struct EvidenceOutcome {
@@ -68,7 +68,7 @@ struct EvidenceOutcome {
 };
 
 // The figures of the rows and their errors. A row that counts by its shape is divided by the median of those of its
-// source and cluster, ours as theirs; where fewer than kLeastShape of these
+// source and cluster, ours as theirs; where fewer than kMinShape of these
 // have a figure there is no shape.
 std::vector<EvidenceOutcome> evidence_outcomes(const std::vector<EvidenceRow>& rows,
                                                const std::map<std::string, Record>& records);

@@ -15,7 +15,7 @@ constexpr std::string_view kBetween = " rows, seed ";
 void drop_lone_shapes(const std::vector<EvidenceRow>& rows, std::vector<std::size_t>& taken) {
   std::map<std::string, std::size_t> sources;
   for (const std::size_t i : taken) ++sources[rows[i].point.where];
-  std::erase_if(taken, [&](std::size_t i) { return rows[i].by_shape && sources[rows[i].point.where] < kLeastShape; });
+  std::erase_if(taken, [&](std::size_t i) { return rows[i].by_shape && sources[rows[i].point.where] < kMinShape; });
 }
 
 }  // namespace

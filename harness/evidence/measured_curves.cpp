@@ -11,7 +11,7 @@
 namespace verbscope {
 namespace {
 
-constexpr std::size_t kLeastPoints = 4;
+constexpr std::size_t kMinPoints = 4;
 
 std::string rest_of(const EvidenceRow& row, const std::string& along, const Json& with) {
   std::string text;
@@ -96,7 +96,7 @@ std::vector<MeasuredCurve> measured_curves(const std::vector<EvidenceOutcome>& o
   }
   std::vector<MeasuredCurve> curves;
   for (const auto& [key, by_x] : found) {
-    if (by_x.size() < kLeastPoints) continue;
+    if (by_x.size() < kMinPoints) continue;
     const auto& [source, cluster, along, rest] = key;
     MeasuredCurve& curve = curves.emplace_back();
     curve.source = source;

@@ -42,7 +42,7 @@ std::vector<std::vector<std::size_t>> drawn_together(const std::vector<EvidenceR
     }
     std::vector<std::size_t>& waiting = shapes[rows[i].point.where + " " + rows[i].point.cluster];
     waiting.push_back(i);
-    if (waiting.size() == kLeastShape) units.push_back(std::exchange(waiting, {}));
+    if (waiting.size() == kMinShape) units.push_back(std::exchange(waiting, {}));
   }
   return units;
 }

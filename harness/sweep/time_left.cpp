@@ -10,7 +10,7 @@ namespace verbscope {
 namespace {
 
 // Bounds the cost of a fit: options beyond this number are ignored.
-constexpr std::size_t kMostFeatures = 24;
+constexpr std::size_t kMaxFeatures = 24;
 // Keeps slopes near 0 while few points have finished; in squares of log2 of an option.
 constexpr double kRidge = 0.01;
 constexpr double kShortest = 1e-3;  // s; lower bound for the logarithm
@@ -36,7 +36,7 @@ class Columns {
         for (const Json& value : all) columns_.emplace_back(key, value);
       }
     }
-    columns_.resize(std::min(columns_.size(), kMostFeatures));
+    columns_.resize(std::min(columns_.size(), kMaxFeatures));
   }
 
   std::vector<double> features(const Point& point) const {
@@ -54,7 +54,7 @@ class Columns {
 
  private:
   static void add(std::vector<Json>& values, const Json& value) {
-    if (values.size() < kMostFeatures && std::ranges::find(values, value) == values.end()) values.push_back(value);
+    if (values.size() < kMaxFeatures && std::ranges::find(values, value) == values.end()) values.push_back(value);
   }
 
   std::vector<std::pair<std::string, Json>> columns_;

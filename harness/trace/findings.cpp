@@ -233,13 +233,13 @@ Changed allow_reads(Summary program, const Profile&) {
   std::set<std::uint32_t> limits;
   for (QueueUse& use : out.program.uses) {
     std::uint32_t& at_once = out.program.qps[use.qp].facts.reads_at_once;
-    if (at_once == 0 || at_once >= kMostReads || use.reads_outstanding <= at_once) continue;
+    if (at_once == 0 || at_once >= kMaxReads || use.reads_outstanding <= at_once) continue;
     for (const CountedRequests& each : use.requests) {
       const auto verb = driver::verb_of_opcode(each.request.opcode);
       if (verb && facts(*verb).wants_response) out.requests += each.count;
     }
     limits.insert(at_once);
-    at_once = kMostReads;
+    at_once = kMaxReads;
   }
   if (!limits.empty()) out.detail = fmt::format("{}", *limits.begin());
   return out;

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "drivers_patch/counter_report.hpp"
-#include "pcie_model/packet_bytes.hpp"
+#include "pcie_model/costs.hpp"
 #include "wire/verb.hpp"
 
 namespace verbscope {
@@ -179,7 +179,7 @@ class BottleneckEstimate {
     }
     if (facts(kind.transport).connected) peer_[use.qp] += kind.count * peer_ns(kind);
     if (facts(kind.verb).atomic) atomics_ += kind.count;
-    const std::uint32_t at_once = qp.facts.reads_at_once == 0 ? kMostReads : qp.facts.reads_at_once;
+    const std::uint32_t at_once = qp.facts.reads_at_once == 0 ? kMaxReads : qp.facts.reads_at_once;
     if (!answered || use.reads_outstanding <= at_once) return;
     reads_at_once_ns_ = std::max(reads_at_once_ns_, kind.count * round_trip_ns(kind, unit) / at_once);
   }

@@ -18,7 +18,7 @@ using driver::PcieCost;
 using driver::Summary;
 using driver::Sums;
 
-constexpr std::size_t kMostQps = 8;  // listed one by one
+constexpr std::size_t kMaxQps = 8;  // listed one by one
 
 double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -115,7 +115,7 @@ std::string qps_text(const Summary& process) {
   std::size_t shown = 0;
   for (const driver::QpSummary& qp : process.qps) {
     if (qp.sums.requests() + qp.sums.recvs.recvs + qp.sums.received.completions == 0) continue;
-    if (shown++ == kMostQps) {
+    if (shown++ == kMaxQps) {
       text += "  and more QPs\n";
       break;
     }

@@ -22,16 +22,16 @@ constexpr double kAlike = 0.005;
 // An option with at least this gain alone may gain more in combination.
 constexpr double kHopeful = 1.005;
 // Number of combinations that are tried in any case, whatever the number of single changes.
-constexpr std::size_t kLeastCombined = 40;
+constexpr std::size_t kMinCombined = 40;
 // Post lists help only if several requests are ready, and own doorbell registers only if a lock is contended. Both
 // start combinations even without a gain alone.
 constexpr std::string_view kList = "post_list", kRegisters = "uars";
 constexpr int kUsualList = 16;
 constexpr std::array<std::string_view, 3> kTogether = {kList, "qp", "threads"};
 // Maximum number of refinement steps (half and twice the best value) per option.
-constexpr int kMostRefined = 4;
+constexpr int kMaxRefined = 4;
 // Maximum number of combined changes for a target, and number of states that are extended per step.
-constexpr std::size_t kMostChanges = 4, kBeam = 5;
+constexpr std::size_t kMaxChanges = 4, kBeam = 5;
 
 bool ran(const TrialOutcome& outcome) {
   return outcome.failure.empty();
@@ -190,7 +190,7 @@ void ChangeSearch::try_singles() {
   if (run_count_ > 0) return;
   run_singles(first_steps());
   run_singles(further_steps());
-  for (int i = 0; i < kMostRefined; ++i) {
+  for (int i = 0; i < kMaxRefined; ++i) {
     const Steps steps = refining_steps();
     if (steps.empty()) return;
     run_singles(steps);
@@ -292,7 +292,7 @@ std::vector<TriedChange> ChangeSearch::find() {
   }
   const std::size_t most_runs = budget_.runs == 0 ? SIZE_MAX
                                 : budget_.given   ? budget_.runs
-                                                  : std::max(budget_.runs, runs_ + kLeastCombined);
+                                                  : std::max(budget_.runs, runs_ + kMinCombined);
   for (const State& state : beginnings()) std::ranges::for_each(climb(state, most_runs), add);
   // Drops a combination if a part of it gains as much.
   const auto part_does = [&](const TriedChange& whole) {
@@ -328,7 +328,7 @@ TriedChange ChangeSearch::reach(const Target& target) {
   for (std::size_t changes = 1;; ++changes) {
     std::ranges::stable_sort(level, better);
     if (!level.empty() && better(level.front(), best)) best = level.front();
-    if (target.reached(best.outcome) || level.empty() || changes == kMostChanges) return change_of(best);
+    if (target.reached(best.outcome) || level.empty() || changes == kMaxChanges) return change_of(best);
     if (level.size() > kBeam) level.resize(kBeam);
     std::vector<State> next;
     for (const State& each : level) {

@@ -11,9 +11,9 @@ namespace verbscope {
 namespace {
 
 // Larger values are not used in practice and take long to simulate.
-constexpr double kMostList = 512, kMostDepth = 8192;
+constexpr double kMaxList = 512, kMaxDepth = 8192;
 // The path MTU matters only to operations of more than one packet.
-constexpr double kLeastMtu = 256;
+constexpr double kMinMtu = 256;
 
 double in_profile(const Json& profile, const char* section, const char* key, double fallback) {
   const auto found = profile.find(section);
@@ -74,9 +74,9 @@ class Ladders {
 
   void posting() {
     const double size = now("size").value_or(0), most = in_profile(profile_, "wire", "max_inline_bytes", 0);
-    number("post_list", 1, kMostList);
-    number("cq_mod", 1, kMostDepth);
-    number("recv_list", 1, kMostList);
+    number("post_list", 1, kMaxList);
+    number("cq_mod", 1, kMaxDepth);
+    number("recv_list", 1, kMaxList);
     std::vector<Json> sizes{0};
     if (size > 0 && size <= most) sizes.emplace_back(static_cast<std::int64_t>(size));
     if (most > 0) sizes.emplace_back(static_cast<std::int64_t>(most));
@@ -91,17 +91,17 @@ class Ladders {
     words("connection");
     words("locks");
     flag("batching");
-    number("max_batch", 1, kMostList);
+    number("max_batch", 1, kMaxList);
     for (const char* name : {"requests", "prefetch", "wait", "seen_by"}) words(name);
     if (is_on("events")) flag("events");
     flag("wr_api");
   }
 
   void queues() {
-    number("window", 1, kMostDepth);
-    number("outstanding", 1, kMostDepth);
-    number("tx_depth", 1, kMostDepth);
-    if (counted_in_all(record_, "messages_received") > 0) number("rx_depth", 1, kMostDepth);
+    number("window", 1, kMaxDepth);
+    number("outstanding", 1, kMaxDepth);
+    number("tx_depth", 1, kMaxDepth);
+    if (counted_in_all(record_, "messages_received") > 0) number("rx_depth", 1, kMaxDepth);
     if (text_at(record_.config, "connection") == "RC" &&
         counted_in_all(record_, "reads_served") + counted_in_all(record_, "atomics_served") > 0)
       number("outs", 1, 255);
@@ -125,7 +125,7 @@ class Ladders {
       words("congestion_control");
     }
     const double size = now("size").value_or(0);
-    if (const auto mtu = now("mtu"); mtu && size > kLeastMtu)
+    if (const auto mtu = now("mtu"); mtu && size > kMinMtu)
       values("mtu", static_cast<std::int64_t>(*mtu), {1024, 2048, 4096});
   }
 

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 4> kTimes = {"duration", "warmup", "longe
 constexpr std::array<std::string_view, 4> kAlways = {"connection", "qp", "inline_size", "tx_depth"};
 
 // Larger values in a record are invalid: programs refuse them.
-constexpr double kMostSeed = 9007199254740992, kMostOutstanding = 1 << 30;
+constexpr double kMaxSeed = 9007199254740992, kMaxOutstanding = 1 << 30;
 
 bool among(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -71,7 +71,7 @@ Point point_of(const Record& record, const BenchmarkSpec& spec, const Takes& tak
   const bool simulated = record.environment.value("simulated", false);
   Point point{
       .benchmark = record.benchmark,
-      .seed = static_cast<std::uint64_t>(std::clamp(number_at(record.config, "seed").value_or(1), 0.0, kMostSeed))};
+      .seed = static_cast<std::uint64_t>(std::clamp(number_at(record.config, "seed").value_or(1), 0.0, kMaxSeed))};
   for (const OptionSpec& option : spec.options) {
     if (is_reserved_option(option.name) || among(kOfTheRun, option.name)) continue;
     if (!simulated && among(kTimes, option.name)) continue;
@@ -129,9 +129,9 @@ Json twice_by_options(const Record& record, Resource resource) {
   const auto twice_of = [&record](const char* key) -> Json {
     const std::optional<double> now = number_at(record.config, key);
     if (!now || *now < 1) return nullptr;
-    return Json{{key, static_cast<std::int64_t>(std::clamp(2 * *now, 1.0, kMostOutstanding))}};
+    return Json{{key, static_cast<std::int64_t>(std::clamp(2 * *now, 1.0, kMaxOutstanding))}};
   };
-  if (resource == Resource::reads_outstanding && number_at(record.config, "outs").value_or(0) * 2 <= kMostReads)
+  if (resource == Resource::reads_outstanding && number_at(record.config, "outs").value_or(0) * 2 <= kMaxReads)
     return twice_of("outs");
   if (resource == Resource::recv_queue) return twice_of("rx_depth");
   if (resource != Resource::outstanding || keeps_one_under_way(record)) return nullptr;

@@ -8,14 +8,14 @@ namespace verbscope {
 namespace {
 
 // A larger file is removed: most of its outcomes are of older programs and profiles.
-constexpr std::uintmax_t kMostBytes = 64'000'000;
+constexpr std::uintmax_t kMaxBytes = 64'000'000;
 
 }  // namespace
 
 RunCache::RunCache(std::filesystem::path file) : file_(std::move(file)) {
   std::error_code error;
   if (file_.empty()) return;
-  if (const auto size = std::filesystem::file_size(file_, error); !error && size > kMostBytes) {
+  if (const auto size = std::filesystem::file_size(file_, error); !error && size > kMaxBytes) {
     std::filesystem::remove(file_, error);
   }
   std::ifstream in(file_);

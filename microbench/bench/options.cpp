@@ -89,7 +89,7 @@ void add_place_options(OptionTable& table, Options& o) {
   table.group("Where it runs");
   table.text("--fabric", o.fabric, "verbs, sim:NAME or null",
              "run on libibverbs devices, on a simulated cluster, or on the null device");
-  table.integer("--sim_threads", o.sim_threads, 1u, SimWork::kMostPartitions,
+  table.integer("--sim_threads", o.sim_threads, 1u, SimWork::kMaxPartitions,
                 "sim: threads of this machine that run the simulation, one for the server and the others for the "
                 "clients; results do not depend on it (default 1; on InfiniBand 2 for 16 machines and more)",
                 false);

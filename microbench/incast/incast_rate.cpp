@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kDefaultPayload = 1024;                // bytes
 constexpr Picos kSimWarmup = std::chrono::milliseconds(20);    // congestion control needs it to find its rates
 constexpr Picos kSimDuration = std::chrono::milliseconds(10);  // several round trips of what full buffers hold
-constexpr std::uint32_t kMostWindow = 4096;
+constexpr std::uint32_t kMaxWindow = 4096;
 constexpr Picos kGiveUp = std::chrono::milliseconds(100);
 constexpr Picos kSimGiveUp = std::chrono::milliseconds(20);  // longer than a full buffer holds a packet
 
@@ -35,7 +35,7 @@ class IncastRate final : public Benchmark {
     table.choice<Verb>("--verb", verb_, {{"send", Verb::send}, {"write", Verb::write}, {"read", Verb::read}},
                        "verb that moves the data: SEND or WRITE by the senders, or READ by the receiver");
     table.integer("--flows", flows_, 1u, 1024u, "flows per sender, one QP each");
-    table.integer("--window", flow_.window, 1u, kMostWindow, "outstanding messages per flow");
+    table.integer("--window", flow_.window, 1u, kMaxWindow, "outstanding messages per flow");
     table.flag(
         "--together", flow_.together,
         "READ from all senders, and wait for all of them before the next READs, as a client that gathers shards does");

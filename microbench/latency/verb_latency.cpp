@@ -9,7 +9,7 @@
 #include "microbench/run/console.hpp"
 #include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope {

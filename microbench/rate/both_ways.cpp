@@ -2,7 +2,7 @@
 
 #include "common/environment.hpp"
 #include "common/error.hpp"
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 
 namespace verbscope {
 

@@ -12,7 +12,7 @@
 #include "microbench/run/console.hpp"
 #include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 
 namespace verbscope {
 

@@ -9,7 +9,7 @@
 
 #include "drivers_patch/summary.hpp"
 #include "verbs/provider.hpp"
-#include "wire/doorbell_registers.hpp"
+#include "wire/doorbell.hpp"
 
 namespace verbscope {
 

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "common/error.hpp"
+#include "pcie_model/predict.hpp"
 #include "pcie_model/render.hpp"
-#include "pcie_model/together.hpp"
 
 namespace verbscope {
 

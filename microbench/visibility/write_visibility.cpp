@@ -6,7 +6,7 @@
 #include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 #include "microbench/visibility/ends.hpp"
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 
 namespace verbscope {
 
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kWordBytes = 8;
 constexpr std::uint32_t kDefaultWrite = 16384;  // bytes: several packets
 // Who watches reads every word in each pass: longer ones take it longer than the WRITE takes to come.
-constexpr std::uint32_t kMostWrite = 1 << 20;
+constexpr std::uint32_t kMaxWrite = 1 << 20;
 constexpr Picos kSimDuration = 20ms;
 
 class WriteVisibility final : public Benchmark {
@@ -40,9 +40,9 @@ class WriteVisibility final : public Benchmark {
     }
     if (o.events) fail_usage("--events: WRITEs are seen in memory, which raises no event");
     o.size = o.size.value_or(kDefaultWrite);
-    if (*o.size % kWordBytes != 0 || *o.size < 2 * kWordBytes || *o.size > kMostWrite) {
+    if (*o.size % kWordBytes != 0 || *o.size < 2 * kWordBytes || *o.size > kMaxWrite) {
       fail_usage("--size {}: expected a multiple of {} bytes, {} to {}", *o.size, kWordBytes, 2 * kWordBytes,
-                 kMostWrite);
+                 kMaxWrite);
     }
     o.clients = o.client_threads = o.cq_mod = 1;
     if (is_simulated(o.fabric) && !o.iters && !o.duration) o.duration = kSimDuration;

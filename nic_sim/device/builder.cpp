@@ -6,7 +6,6 @@
 
 #include "nic_sim/device/data_path.hpp"
 #include "nic_sim/device/provider.hpp"
-#include "nic_sim/device/provider_limits.hpp"
 #include "verbs/extended_qp.hpp"
 
 namespace verbscope::sim {

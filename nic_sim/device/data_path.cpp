@@ -4,16 +4,82 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
-#include "nic_sim/device/mmio.hpp"
 #include "nic_sim/nic/nic.hpp"
 #include "nic_sim/nic/send_layout.hpp"
 #include "verbs/ibv_codes.hpp"
 #include "verbs/sge_walk.hpp"
-#include "wire/blueflame.hpp"
+#include "wire/doorbell.hpp"
 
 namespace verbscope::sim {
 namespace {
+
+// MMIO writes notify the NIC of work. Each takes CPU time of its thread, and waits for free write-combining buffers.
+
+// Drains the lines to the link. Returns the time at which the last one has left.
+Picos write_lines(Nic& nic, SimThread* thread, std::uint32_t lines, std::uint32_t line_bytes) {
+  Picos departed{0};
+  for (std::uint32_t i = 0; i < lines; ++i) {
+    departed = nic.bus().mmio_write(line_bytes);
+    if (thread != nullptr) thread->wc_buffers().line_departs(departed);
+  }
+  return departed;
+}
+
+void drain(SimQp& qp, SimThread* thread, const MmioWrite& write) {
+  Nic& nic = *qp.nic;
+  const Picos departed = write_lines(nic, thread, write.lines, write.line_bytes);
+  nic.requester().batch_arrives(qp, write.batch, departed + nic.bus().propagation());
+}
+
+void drain_later(void* object, std::uint64_t argument) {
+  auto* thread = reinterpret_cast<SimThread*>(argument);
+  drain(*static_cast<SimQp*>(object), thread, thread->wc_buffers().drain_first());
+}
+
+NicFamily nic_family(const SimQp& qp) {
+  return qp.nic->profile().wire.family;
+}
+
+// True if a register shared by QPs is locked for the write: mlx4 locks it only for BlueFlame.
+bool needs_lock(NicFamily family, bool by_blueflame) {
+  return family == NicFamily::mlx5 || by_blueflame;
+}
+
+// The write that posts the batch, and its CPU time.
+std::pair<MmioWrite, Picos> mmio_write_of(const SimQp& qp, std::uint64_t first, bool blueflame, std::uint64_t size) {
+  const Profile& profile = qp.nic->profile();
+  const std::uint64_t batch = with_generation(qp.generation, first);
+  if (!blueflame) {
+    return {{batch, 1, static_cast<std::uint32_t>(profile.wire.doorbell_bytes.value)}, profile.host.doorbell};
+  }
+  const auto lines = static_cast<std::uint32_t>(divide_up(size, kCacheLine.value));
+  return {{batch, lines, static_cast<std::uint32_t>(kCacheLine.value)}, profile.host.wc_line * std::int64_t{lines}};
+}
+
+// Posts the batch that begins at WQE `first` to the NIC, at the thread's time: by a doorbell or, if the WQE is marked
+// by_blueflame, by writing its `size` bytes line by line. Without a thread no CPU time is charged.
+//
+// A single work request is written ahead of the engine: the thread continues at once, and the write drains when the
+// engine reaches its time. After a list the thread synchronizes with the engine, because the WQEs are then read while
+// the processor's caches hold them.
+void write_batch(SimQp& qp, SimThread* thread, std::uint64_t first, std::uint64_t size) {
+  const SendWqe& wqe = qp.send.at(first);
+  const auto [write, cost] = mmio_write_of(qp, first, wqe.by_blueflame, size);
+  if (thread == nullptr) return drain(qp, nullptr, write);
+  thread->await_wc_buffers(write.lines);
+  const bool locked = qp.doorbell_lock != nullptr && needs_lock(nic_family(qp), wqe.by_blueflame);
+  if (locked) qp.doorbell_lock->take(*thread, cost);
+  if (wqe.batch.count == 1) {
+    thread->wc_buffers().begin(write);
+    qp.nic->engine().schedule(thread->clock(), &drain_later, &qp, reinterpret_cast<std::uint64_t>(thread));
+  } else {
+    thread->sync();
+    drain(qp, thread, write);
+  }
+  thread->spend(cost);
+}
 
 std::uint64_t length_of(const ibv_send_wr& wr) {
   return sge_bytes({wr.sg_list, static_cast<std::size_t>(std::max(wr.num_sge, 0))});
@@ -195,6 +261,18 @@ bool must_catch_up(Nic& nic, SimCq& cq, int entries, Picos clock) {
   return cq.at(cq.polled).visible <= clock && cq.at(cq.polled + taken - 1).visible > now;
 }
 
+// Writes the doorbell that arms a completion queue, after synchronizing the thread with the engine. Returns the time at
+// which the write has drained to the link.
+Picos ring_arm_doorbell(Nic& nic, SimThread* thread) {
+  if (thread != nullptr) {
+    thread->await_wc_buffers(1);
+    thread->sync();
+  }
+  const Picos departed = write_lines(nic, thread, 1, static_cast<std::uint32_t>(kArmDoorbell.value));
+  if (thread != nullptr) thread->spend(nic.profile().host.doorbell);
+  return departed;
+}
+
 // Takes the driver's lock of the CQ for a poll of its visible completions.
 void lock_for_poll(SimCq& cq, int entries, SimThread& thread, Nic& nic) {
   const HostProfile& host = nic.profile().host;
@@ -242,6 +320,15 @@ int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
     }
   }
   return taken;
+}
+
+int req_notify_cq(ibv_cq* verbs_cq, int solicited_only) {
+  SimCq& cq = *static_cast<SimCq*>(verbs_cq);
+  Nic& nic = *static_cast<SimContext*>(cq.context)->nic;
+  const Picos departed = ring_arm_doorbell(nic, nic.running_thread());
+  nic.completion_events().arm(cq, solicited_only != 0 ? Notify::solicited : Notify::any,
+                              departed + nic.bus().propagation());
+  return 0;
 }
 
 }  // namespace verbscope::sim

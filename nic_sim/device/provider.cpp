@@ -6,10 +6,9 @@
 #include <cstring>
 
 #include "nic_sim/device/data_path.hpp"
-#include "nic_sim/device/provider_limits.hpp"
 #include "nic_sim/host/event_channel.hpp"
 #include "nic_sim/link/addresses.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -62,7 +61,7 @@ int SimProvider::set_inline_recv(ibv_context* context, Transport transport, Verb
   const ClusterWire& wire = nic_.profile().wire;
   const InlineReceiveRoom room = inline_receive_room(wire.family, transport, verb, wire.cqe_bytes);
   if (room.place == InlineReceive::nowhere && bytes > 0) return EOPNOTSUPP;
-  if (bytes > room.most.value) return EINVAL;
+  if (bytes > room.max_payload.value) return EINVAL;
   as_sim(context).inline_recv = bytes;
   return 0;
 }
@@ -85,7 +84,7 @@ int SimProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   attr->max_mr = 1 << 20;
   attr->max_pd = 1 << 16;
   attr->max_ah = 1 << 20;
-  attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = kMostReads;
+  attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = kMaxReads;
   attr->atomic_cap = IBV_ATOMIC_HCA;
   attr->max_srq = kMaxQps;
   attr->max_srq_wr = kMaxQueueDepth;
@@ -190,6 +189,22 @@ int SimProvider::dereg_mr(ibv_mr* mr) {
   return 0;
 }
 
+ibv_comp_channel* SimProvider::create_comp_channel(ibv_context* context) {
+  auto* channel = new SimChannel{};
+  channel->context = context;
+  channel->fd = -1;
+  channel->wakeup = nic_.profile().host.event_wakeup;
+  ++as_sim(context).open_objects;
+  return channel;
+}
+
+int SimProvider::destroy_comp_channel(ibv_comp_channel* channel) {
+  if (channel->refcnt > 0) return EBUSY;
+  --as_sim(channel->context).open_objects;
+  delete static_cast<SimChannel*>(channel);
+  return 0;
+}
+
 ibv_cq* SimProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) {
   if (entries < 1 || entries > kMaxCqEntries) return fail_with<ibv_cq>(EINVAL);
   auto* cq = new SimCq{};
@@ -217,14 +232,15 @@ int SimProvider::destroy_cq(ibv_cq* cq) {
 }
 
 ibv_srq* SimProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
-  const ibv_srq_attr& asked = attr->attr;
-  if (asked.max_wr < 1 || asked.max_wr > kMaxQueueDepth || asked.max_sge > kMaxSge) return fail_with<ibv_srq>(EINVAL);
+  const ibv_srq_attr& requested = attr->attr;
+  if (requested.max_wr < 1 || requested.max_wr > kMaxQueueDepth || requested.max_sge > kMaxSge)
+    return fail_with<ibv_srq>(EINVAL);
   SimSrq* srq = srqs_.emplace_back(std::make_unique<SimSrq>()).get();
   srq->context = pd->context;
   srq->pd = pd;
   srq->srq_context = attr->srq_context;
   srq->nic = &nic_;
-  srq->queue.resize(asked.max_wr, asked.max_sge, asked.max_wr + 1, kSrqNextSegment);
+  srq->queue.resize(requested.max_wr, requested.max_sge, requested.max_wr + 1, kSrqNextSegment);
   ++as_sim(pd).users;
   return srq;
 }

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "nic_sim/device/provider.hpp"
-#include "nic_sim/device/provider_limits.hpp"
+#include "nic_sim/link/addresses.hpp"
 #include "nic_sim/nic/send_layout.hpp"
 #include "verbs/endpoint.hpp"
 #include "verbs/ibv_codes.hpp"
 #include "verbs/qp_states.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -145,8 +145,8 @@ bool SimProvider::acceptable(const ibv_qp_attr& attr, int mask) const {
                                  std::cmp_greater(mtu_bytes(attr.path_mtu), profile.wire.mtu.value))) {
     return false;
   }
-  if (given(IBV_QP_MAX_QP_RD_ATOMIC) && attr.max_rd_atomic > kMostReads) return false;
-  if (given(IBV_QP_MAX_DEST_RD_ATOMIC) && attr.max_dest_rd_atomic > kMostReads) return false;
+  if (given(IBV_QP_MAX_QP_RD_ATOMIC) && attr.max_rd_atomic > kMaxReads) return false;
+  if (given(IBV_QP_MAX_DEST_RD_ATOMIC) && attr.max_dest_rd_atomic > kMaxReads) return false;
   // Fields of five and three bits: InfiniBand Architecture Specification 1.3, volume 1, section 11.2.4.2.
   if (given(IBV_QP_TIMEOUT) && attr.timeout > 31) return false;
   if (given(IBV_QP_MIN_RNR_TIMER) && attr.min_rnr_timer > 31) return false;

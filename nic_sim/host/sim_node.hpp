@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "machine/node.hpp"
-#include "nic_sim/host/memory_watch.hpp"
+#include "nic_sim/host/event_channel.hpp"
+#include "nic_sim/host/polling.hpp"
 #include "nic_sim/host/shared_lines.hpp"
 #include "nic_sim/host/thread.hpp"
 
@@ -12,28 +13,30 @@ namespace verbscope {
 
 class SimNode {
  public:
-  // `look_cost`: CPU time of one look at a line of watched memory. `lines`: shared by the threads of the node.
-  SimNode(sim::SimThread& thread, sim::MemoryWatch& memory, sim::SharedLines& lines, Picos look_cost)
-      : thread_(&thread), memory_(&memory), lines_(&lines), look_cost_(look_cost) {}
+  // `poll_cost`: CPU time of polling one line of watched memory. `lines`: shared by the threads of the node.
+  SimNode(sim::SimThread& thread, sim::MemoryWatch& memory, sim::SharedLines& lines, Picos poll_cost)
+      : thread_(&thread), memory_(&memory), lines_(&lines), poll_cost_(poll_cost) {}
   Picos now() const { return thread_->clock(); }
-  void relax() const { thread_->relax(); }
-  void relax_until(Picos when) const { thread_->relax(when); }
+  void idle() const { thread_->idle(); }
+  void idle_until(Picos when) const { thread_->idle(when); }
   void work(Nanos cost) const { thread_->spend(cost); }
   void watch(const void* memory, std::size_t bytes) const { memory_->add(memory, bytes, *thread_); }
-  void look(std::size_t places = 1) const { thread_->look(look_cost_ * static_cast<std::int64_t>(places)); }
+  void poll_memory(std::size_t lines = 1) const { thread_->poll_memory(poll_cost_ * static_cast<std::int64_t>(lines)); }
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {
     lines_->change(&word, *thread_);
     return std::exchange(word, word + amount);
   }
   void prefetch(const void* line) const { thread_->stall_until(thread_->misses().prefetch(line, now())); }
   void load(const void* line) const { thread_->stall_until(thread_->misses().load(line, now())); }
-  ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const;
+  ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const {
+    return static_cast<sim::SimChannel*>(channel)->await(*thread_, timeout);
+  }
 
  private:
   sim::SimThread* thread_;
   sim::MemoryWatch* memory_;
   sim::SharedLines* lines_;
-  Picos look_cost_;
+  Picos poll_cost_;
 };
 
 static_assert(Node<SimNode>);

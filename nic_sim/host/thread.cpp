@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "nic_sim/host/partition.hpp"
-
 namespace verbscope::sim {
 
 // Marks the thread as running; its destructor marks it as ended, also after an exception.
@@ -48,45 +46,46 @@ void SimThread::note_empty(Pollable& queue, Picos cost) {
   pass_ += cost;
 }
 
-void SimThread::look(Picos cost) {
+void SimThread::poll_memory(Picos cost) {
   spend_polling(cost);
   pass_ += cost;
   sync();
-  looked_ = true;
+  memory_polled_ = true;
   memory_written_ = false;
 }
 
-void SimThread::end_rest(void* object, std::uint64_t) {
+void SimThread::end_idle(void* object, std::uint64_t) {
   SimThread& thread = *static_cast<SimThread*>(object);
-  thread.alarm_ = Picos::max();
+  thread.idle_end_ = Picos::max();
   thread.wake_at(thread.engine_.now());
 }
 
-void SimThread::relax(Picos deadline) {
-  worked_ -= pass_;
-  polled_ -= pass_;
+void SimThread::idle(Picos deadline) {
+  work_time_ -= pass_;
+  polling_time_ -= pass_;
   const auto shared = [](const Pollable* queue) { return queue->is_shared(); };
   if (pass_.count() > 0 && std::ranges::any_of(empty_queues_, shared)) return end_pass();
   Picos seen = Picos::max();
   for (const Pollable* queue : empty_queues_) seen = std::min(seen, queue->next_visible(*queue));
-  if (looked_ && seen != Picos::max()) seen = std::min(seen, clock_ + pass_);  // one pass: memory may be written first
+  if (memory_polled_ && seen != Picos::max())
+    seen = std::min(seen, clock_ + pass_);  // one pass: memory may be written first
   home_.running = nullptr;
   if (seen == Picos::max()) {
-    if (!nudged_ && !memory_written_ && deadline > clock_) {
-      if (deadline < alarm_) {
-        alarm_ = deadline;
-        engine_.schedule(deadline, &end_rest, this);
+    if (!recheck_ && !memory_written_ && deadline > clock_) {
+      if (deadline < idle_end_) {
+        idle_end_ = deadline;
+        engine_.schedule(deadline, &end_idle, this);
       }
-      resting_ = pass_.count() == 0;
+      core_idle_ = pass_.count() == 0;
       fell_asleep_ = clock_;
       fiber_.park();
-      resting_ = false;
+      core_idle_ = false;
     }
     seen = engine_.now();
   }
   home_.running = this;
   if (pass_.count() == 0) {
-    idle_until(seen);
+    skip_to(seen);
   } else if (seen > clock_) {
     clock_ += ((seen - clock_).count() - 1) / pass_.count() * pass_;
   }
@@ -94,7 +93,7 @@ void SimThread::relax(Picos deadline) {
 }
 
 void SimThread::end_pass() {
-  nudged_ = looked_ = false;
+  recheck_ = memory_polled_ = false;
   empty_queues_.clear();
   pass_ = Picos(0);
 }
@@ -107,32 +106,32 @@ void SimThread::sleep(Picos deadline) {
   fiber_.park();
   home_.running = this;
   asleep_ = false;
-  idle_until(engine_.now());
+  skip_to(engine_.now());
   empty_queues_.clear();
   pass_ = Picos(0);
-  looked_ = false;
+  memory_polled_ = false;
 }
 
 void SimThread::end_sleep(void* object, std::uint64_t sleep) {
   SimThread& thread = *static_cast<SimThread*>(object);
-  if (thread.sleeps_ == sleep) thread.rouse_at(thread.engine_.now());
+  if (thread.sleeps_ == sleep) thread.end_sleep_at(thread.engine_.now());
 }
 
-void SimThread::idle_until(Picos when) {
+void SimThread::skip_to(Picos when) {
   if (when <= clock_) return;
-  slept_ += when - clock_;
+  idle_time_ += when - clock_;
   clock_ = when;
 }
 
 Picos SimThread::busy() const {
   if (!running_) return Picos(0);
   Picos until = clock_;
-  if (asleep_ || resting_) {
+  if (asleep_ || core_idle_) {
     until = fell_asleep_;
   } else if (!fiber_.finished()) {
     until = std::max(clock_, engine_.now());
   }
-  return until - started_ - slept_;
+  return until - started_ - idle_time_;
 }
 
 }  // namespace verbscope::sim

@@ -4,18 +4,30 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <cstddef>
 #include <functional>
 #include <vector>
 
-#include "nic_sim/host/memory_misses.hpp"
-#include "nic_sim/host/pollable.hpp"
-#include "nic_sim/host/wc_buffers.hpp"
+#include "nic_sim/host/core.hpp"
+#include "nic_sim/host/polling.hpp"
+#include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/fiber.hpp"
+#include "nic_sim/time/logical_process.hpp"
 
 namespace verbscope::sim {
 
-struct Partition;
+// A set of nodes that are simulated together: a logical process, and the state that its nodes share.
+class SimThread;
+
+struct alignas(64) Partition : LogicalProcess {
+  // `memory`: for the packets of all partitions.
+  Partition(PacketMemory& memory, std::size_t number, std::size_t partitions)
+      : LogicalProcess(partitions == 1), packets(memory, number, partitions) {}
+
+  SimThread* running = nullptr;  // the thread that runs now; null if the control path runs outside of threads
+  PacketPool packets;
+};
 
 class alignas(64) SimThread {
  public:
@@ -31,30 +43,30 @@ class alignas(64) SimThread {
   Picos clock() const { return clock_; }
   void spend(Picos cost) {
     clock_ += cost;
-    worked_ += cost;
+    work_time_ += cost;
   }
   // Likewise, for CPU time spent on checking for work.
   void spend_polling(Picos cost) {
     spend(cost);
-    polled_ += cost;
+    polling_time_ += cost;
   }
   void stall_until(Picos when) { clock_ = when > clock_ ? when : clock_; }
   void sync();
-  // The thread polled `queue` at this cost and found it empty. The queue's next entry ends relax().
+  // The thread polled `queue` at this cost and found it empty. The queue's next entry ends idle().
   void note_empty(Pollable& queue, Picos cost);
-  // The thread looks, at this cost, at memory that peers write to. Data that have arrived by now are visible.
-  void look(Picos cost);
+  // The thread polls memory that peers write to, at this cost. Data that have arrived by now are visible.
+  void poll_memory(Picos cost);
   // Call after a whole polling pass without work. Advances the thread until an entry is visible in one of the empty
   // queues noted in the pass, watched memory is written, or `deadline`. The thread advances by whole passes, as if it
   // had spun: to the start of the pass at whose end the event is visible. If it polled nothing in the pass, its core is
   // idle meanwhile. If another thread also polls one of the queues, the thread continues with its next pass at once,
   // since the queue's lock determines the time.
-  void relax(Picos deadline = Picos::max());
+  void idle(Picos deadline = Picos::max());
 
-  // sleep() puts the thread to sleep until rouse_at() or `deadline`; idle_until() advances it to `when`. Both leave the
-  // core idle. Precondition of sleep(): the thread is in step with the engine (sync).
+  // sleep() puts the thread to sleep until end_sleep_at() or `deadline`; skip_to() advances its clock to `when`. Both
+  // leave the core idle. Precondition of sleep(): the thread is in step with the engine (sync).
   void sleep(Picos deadline);
-  void idle_until(Picos when);
+  void skip_to(Picos when);
 
   // Waits until `lines` of the core's write-combining buffers are free.
   void await_wc_buffers(std::uint64_t lines) {
@@ -70,23 +82,23 @@ class alignas(64) SimThread {
     if (!asleep_) fiber_.wake_at(when > clock_ ? when : clock_);
   }
   // From outside: ends sleep() at `when`.
-  void rouse_at(Picos when) {
+  void end_sleep_at(Picos when) {
     if (asleep_) fiber_.wake_at(when);
   }
   // From outside: CPU time of the thread's core so far, including polling.
   Picos busy() const;
   // From outside: the part of busy() spent on work, without stalls and polling passes that found nothing.
-  Picos worked() const { return worked_; }
-  // From outside: the part of worked() spent on checking for work.
-  Picos polled() const { return polled_; }
+  Picos work_time() const { return work_time_; }
+  // From outside: the part of work_time() spent on checking for work.
+  Picos polling_time() const { return polling_time_; }
   // From outside: memory that the thread watches was written.
   void memory_written() {
     memory_written_ = true;
     wake_at(engine_.now());
   }
-  // From outside: something other than a completion changed. The thread must check it before it sleeps.
-  void nudge() {
-    nudged_ = true;
+  // From outside: something that the thread does not poll has changed. The thread must check it before it idles.
+  void recheck() {
+    recheck_ = true;
     wake_at(engine_.now());
   }
 
@@ -95,30 +107,30 @@ class alignas(64) SimThread {
 
   void end_pass();
   static void end_sleep(void* thread, std::uint64_t sleep);
-  static void end_rest(void* thread, std::uint64_t);
+  static void end_idle(void* thread, std::uint64_t);
 
   // Members that each poll and post access, in whole cache lines, including the fiber's own.
   Engine& engine_;
   Partition& home_;
   Picos clock_{0};
-  Picos worked_{0};
-  Picos polled_{0};
-  Picos pass_{0};               // cost of a pass over the empty queues
-  Picos alarm_ = Picos::max();  // time of the engine event that ends a relax()
+  Picos work_time_{0};
+  Picos polling_time_{0};
+  Picos pass_{0};                  // cost of a pass over the empty queues
+  Picos idle_end_ = Picos::max();  // time of the engine event that ends idle()
   Picos fell_asleep_{0};
   bool running_ = false;
-  bool asleep_ = false;   // until rouse_at
-  bool resting_ = false;  // in relax, without polling
-  bool nudged_ = false;
-  bool looked_ = false;          // at memory, in this pass
-  bool memory_written_ = false;  // since the last look
+  bool asleep_ = false;     // until end_sleep_at
+  bool core_idle_ = false;  // in idle(), without polling
+  bool recheck_ = false;
+  bool memory_polled_ = false;   // in this pass
+  bool memory_written_ = false;  // since the last poll_memory()
   Fiber fiber_;
   alignas(64) boost::container::small_vector<Pollable*, 1> empty_queues_;
   WcBuffers wc_buffers_;
   MemoryMisses misses_;
   int core_;
   Picos started_{0};
-  Picos slept_{0};
+  Picos idle_time_{0};
   std::uint64_t sleeps_ = 0;
 };
 

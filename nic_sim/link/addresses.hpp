@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "wire/link_type.hpp"
+#include "wire/packet.hpp"
 
 namespace verbscope::sim {
 

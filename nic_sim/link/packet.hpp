@@ -1,13 +1,12 @@
-// Packets between NICs, with their payload, and the memory that holds them.
+// Packets between NICs: their contents, sequence numbers and sizes on the wire.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <vector>
 
 #include "common/units.hpp"
+#include "wire/packet.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope::sim {
@@ -41,12 +40,12 @@ struct alignas(64) Packet {
   bool has_immediate = false;
   bool has_grh = false;
   bool solicited = false;
-  bool kept = false;          // PayloadWriter frees it when its payload has been written
-  bool counted = false;       // response: ends one of the responder's reads; request: ends a message, sent first
-  bool completes = false;     // when it leaves the port, its signaled work request completes
-  std::uint8_t port = 0;      // index from 0; the same on both sides
-  std::uint8_t priority = 0;  // on Ethernet
-  bool marked = false;        // a switch has marked it for congestion (ECN)
+  bool freed_by_writer = false;  // PayloadWriter frees it when its payload has been written
+  bool counted = false;          // response: ends one of the responder's reads; request: ends a message, sent first
+  bool completes = false;        // when it leaves the port, its signaled work request completes
+  std::uint8_t port = 0;         // index from 0; the same on both sides
+  std::uint8_t priority = 0;     // on Ethernet
+  bool marked = false;           // a switch has marked it for congestion (ECN)
   std::uint32_t source_node = 0;
   std::uint32_t target_node = 0;
   std::uint32_t source_qp = 0;
@@ -96,61 +95,34 @@ inline std::uint64_t as_argument(Packet& packet) {
   return reinterpret_cast<std::uint64_t>(&packet);
 }
 
-// The memory of the packets of all pools of a cluster, in blocks.
-class PacketMemory {
+// True if sequence number `a` is before `b`. Numbers wrap. The simulator uses 32 bits instead of 24: only their order
+// matters.
+constexpr bool sequence_before(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>(a - b) < 0;
+}
+
+// The size of a packet on the wire, header by header.
+class Framing {
  public:
-  static constexpr std::size_t kMostPools = 256;
+  explicit Framing(LinkType type) : overhead_(facts(type).overhead), facts_(&facts(type)) {}
 
-  PacketMemory(Bytes mtu, std::size_t pools) : mtu_(mtu.value), blocks_(pools << kBlockBits) {}
+  bool ethernet() const { return facts_->ethernet; }
 
-  Packet& at(PacketId id) const { return block(id)[id & (kBlock - 1)]; }
-  static std::size_t pool_of(PacketId id) { return id >> (kPlaceBits + kBlockBits); }
-  // Memory of a packet with the largest payload.
-  std::size_t most_bytes() const { return sizeof(Packet) + mtu_; }
-
-  // Creates packet `number` of a pool, the first that it does not have. Other threads may call at() meanwhile. Throws
-  // Error if the pool is full, and std::bad_alloc.
-  Packet& add(std::size_t pool, std::size_t number);
-
- private:
-  static constexpr unsigned kPlaceBits = 12, kBlockBits = 12;
-  // Packets of a block, which holds their large payloads behind them.
-  static constexpr std::size_t kBlock = std::size_t{1} << kPlaceBits;
-
-  struct Free {
-    void operator()(std::byte* block) const { std::free(block); }
-  };
-
-  Packet* block(PacketId id) const { return reinterpret_cast<Packet*>(blocks_[id >> kPlaceBits].get()); }
-
-  std::size_t mtu_;
-  std::vector<std::unique_ptr<std::byte, Free>> blocks_;  // 2^kBlockBits per pool
-};
-
-// First in, first out, through Packet::next.
-class PacketQueue {
- public:
-  bool empty() const { return first_ == nullptr; }
-  Packet& front() const { return *first_; }
-  void push(Packet& packet) {
-    packet.next = kNoPacket;
-    if (first_ == nullptr) {
-      first_ = &packet;
-    } else {
-      last_->next = packet.id;
+  // `extensions`: transport headers after the BTH. `global`: with InfiniBand's GRH; on RoCE every packet has an IP
+  // header.
+  std::uint32_t bytes(std::uint32_t payload, Bytes extensions, bool global) const {
+    Bytes bytes = overhead_ + extensions + Bytes(round_up(payload, kPayloadPad.value));
+    if (ethernet()) {
+      bytes = std::max(bytes, facts_->min_frame) + facts_->gap;
+    } else if (global) {
+      bytes += kGrh;
     }
-    last_ = &packet;
-  }
-  // `memory` holds the packets of the queue.
-  Packet& pop(const PacketMemory& memory) {
-    Packet& packet = *first_;
-    first_ = packet.next == kNoPacket ? nullptr : &memory.at(packet.next);
-    return packet;
+    return static_cast<std::uint32_t>(bytes.value);
   }
 
  private:
-  Packet* first_ = nullptr;
-  Packet* last_ = nullptr;
+  Bytes overhead_;
+  const LinkFacts* facts_;
 };
 
 }  // namespace verbscope::sim

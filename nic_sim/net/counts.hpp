@@ -1,4 +1,4 @@
-// The network's counters of a node. They are running totals; callers take differences.
+// The network's counters of a node. They are totals since the start; callers take differences.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ struct FabricCounts {
   std::uint64_t credit_waits = 0;       // packets that waited at their port for credits
 };
 
-// Further counters on Ethernet: the first five by the network, the others by the adapter. Names are those of the mlx5
-// driver, where it has such a counter.
+// Further counters on Ethernet: the first five by the network, the others by the adapter. A counter that the mlx5
+// driver has too has its name.
 struct EthernetCounts {
   std::uint64_t dropped_by_chance = 0;           // packets to this node, also in FabricCounts::dropped_by_switch
   std::uint64_t dropped_full_buffer = 0;         // packets to this node, for lack of buffer

@@ -6,14 +6,14 @@
 namespace verbscope::sim {
 namespace {
 
-constexpr std::int64_t kTellings = 8;  // reports to a port, at most, while its held bytes grow to the limit
+constexpr std::int64_t kMaxReports = 8;  // reports to a port, at most, while its held bytes grow to the limit
 
 }  // namespace
 
 CreditFabric::Port::Port(CreditFabric& f, const Attachment& n, std::uint64_t seed)
     : fabric(&f), engine(n.engine), node(n), room(f.input_buffer_), random(seed) {}
 
-Picos CreditFabric::way_to_switch(const Profile& profile) {
+Picos CreditFabric::latency_to_switch(const Profile& profile) {
   return std::max(profile.nic.transmit + profile.fabric.cable + profile.fabric.switch_latency, Picos(1));
 }
 
@@ -22,9 +22,9 @@ CreditFabric::CreditFabric(Mailbox& mailbox, const Profile& profile, std::uint64
       ports_per_node_(static_cast<std::size_t>(profile.wire.ports)),
       input_buffer_(profile.nic.input_buffer.value),
       transfer_time_(BytesPerSecond{profile.wire.port_rate.value * profile.fabric.port_share}),
-      to_switch_(way_to_switch(profile)),
-      most_held_(1 + static_cast<std::int64_t>(2 * to_seconds(to_switch_) * profile.wire.port_rate.value *
-                                               profile.fabric.port_share)),
+      to_switch_(latency_to_switch(profile)),
+      max_held_(1 + static_cast<std::int64_t>(2 * to_seconds(to_switch_) * profile.wire.port_rate.value *
+                                              profile.fabric.port_share)),
       cable_(profile.fabric.cable),
       loss_probability_(profile.fabric.loss_probability),
       seed_(seed) {}
@@ -33,7 +33,8 @@ void CreditFabric::attach(const Attachment& node) {
   for (std::size_t i = 0; i < ports_per_node_; ++i) ports_.emplace_back(*this, node, seed_ + ports_.size());
 }
 
-// A port schedules departures no further ahead than the way to the switch, so that no more departs after it is stopped.
+// A port schedules departures no further ahead than its latency to the switch, so that no more departs after it is
+// stopped.
 bool CreditFabric::may_depart(const Port& port) const {
   return !stopped(port) && port.out.free_at() <= port.engine->now() + to_switch_;
 }
@@ -59,10 +60,10 @@ void CreditFabric::depart_all(Port& port) {
   while (!port.waiting.empty() && may_depart(port)) depart(port, port.waiting.pop(port.node.packets->memory()));
   if (port.waiting.empty() || stopped(port) || port.departs_later) return;
   port.departs_later = true;
-  port.engine->schedule(port.out.free_at() - to_switch_, &port_has_time, &port);
+  port.engine->schedule(port.out.free_at() - to_switch_, &port_is_free, &port);
 }
 
-void CreditFabric::port_has_time(void* object, std::uint64_t) {
+void CreditFabric::port_is_free(void* object, std::uint64_t) {
   Port& port = *static_cast<Port*>(object);
   port.departs_later = false;
   port.fabric->depart_all(port);
@@ -84,23 +85,23 @@ void CreditFabric::at_switch(void* object, std::uint64_t argument) {
 
 void CreditFabric::hold(Port& to, Packet& packet) {
   to.held.push(packet);
-  held_changes(to, packet, packet.wire_bytes);
+  report_held(to, packet, packet.wire_bytes);
 }
 
-// The source port learns of the change after the time from port to switch. Changes below an eighth of the limit are
-// reported together with later ones.
-void CreditFabric::held_changes(Port& to, const Packet& packet, std::int64_t bytes) {
+// The source port learns of the change after the time from port to switch. Changes below an eighth of the limit
+// are reported together with later ones.
+void CreditFabric::report_held(Port& to, const Packet& packet, std::int64_t bytes) {
   if (to.held_from.empty()) to.held_from.resize(nodes());
   Held& held = to.held_from[packet.source_node];
   held.now += bytes;
-  const std::int64_t news = held.now - held.told;
-  if (std::abs(news) * kTellings < most_held_ && held.now > 0) return;
-  held.told = held.now;
-  mailbox_.send(packet.target_node, packet.source_node, to.engine->now() + to_switch_, &learns, &source(packet),
-                static_cast<std::uint64_t>(news));
+  const std::int64_t change = held.now - held.reported;
+  if (std::abs(change) * kMaxReports < max_held_ && held.now > 0) return;
+  held.reported = held.now;
+  mailbox_.send(packet.target_node, packet.source_node, to.engine->now() + to_switch_, &held_reported, &source(packet),
+                static_cast<std::uint64_t>(change));
 }
 
-void CreditFabric::learns(void* object, std::uint64_t bytes) {
+void CreditFabric::held_reported(void* object, std::uint64_t bytes) {
   Port& port = *static_cast<Port*>(object);
   port.held_elsewhere += static_cast<std::int64_t>(bytes);
   port.fabric->depart_all(port);
@@ -127,8 +128,8 @@ std::vector<PortTimes> CreditFabric::port_times(std::uint32_t node) const {
   return times;
 }
 
-void CreditFabric::done_with(Packet& packet) {
-  taken_in(packet);
+void CreditFabric::release(Packet& packet) {
+  free_room(packet);
   target(packet).node.packets->give_back(packet);
 }
 
@@ -136,7 +137,7 @@ void CreditFabric::free_room(Port& port, std::uint64_t bytes) {
   port.room += bytes;
   while (!port.held.empty() && port.held.front().wire_bytes <= port.room) {
     Packet& packet = port.held.pop(port.node.packets->memory());
-    held_changes(port, packet, -static_cast<std::int64_t>(packet.wire_bytes));
+    report_held(port, packet, -static_cast<std::int64_t>(packet.wire_bytes));
     forward(port, packet);
   }
 }

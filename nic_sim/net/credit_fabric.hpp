@@ -22,18 +22,18 @@ class CreditFabric final : public Fabric {
 
   // Time from a port to the switch's output: pipeline of the sender, cable, switch. No node affects another one
   // earlier.
-  static Picos way_to_switch(const Profile& profile);
+  static Picos latency_to_switch(const Profile& profile);
 
   void send(Packet& packet) override;
-  void taken_in(const Packet& packet) override { free_room(target(packet), packet.wire_bytes); }
-  void done_with(Packet& packet) override;
+  void free_room(const Packet& packet) override { free_room(target(packet), packet.wire_bytes); }
+  void release(Packet& packet) override;
   std::vector<PortTimes> port_times(std::uint32_t node) const override;
 
  private:
   // Bytes of one port that an output of the switch holds: now, and as last reported to the port.
   struct Held {
     std::int64_t now = 0;
-    std::int64_t told = 0;
+    std::int64_t reported = 0;
   };
   // A node's port, and the output of the switch to it.
   struct alignas(64) Port {
@@ -55,17 +55,17 @@ class CreditFabric final : public Fabric {
 
   static void at_switch(void* fabric, std::uint64_t packet);
   static void at_target(void* fabric, std::uint64_t packet);
-  static void learns(void* port, std::uint64_t bytes);
-  static void port_has_time(void* port, std::uint64_t);
+  static void held_reported(void* port, std::uint64_t bytes);
+  static void port_is_free(void* port, std::uint64_t);
   Port& port_of(std::uint32_t node, std::uint8_t port) { return ports_[node * ports_per_node_ + port]; }
   Port& source(const Packet& packet) { return port_of(packet.source_node, packet.port); }
   Port& target(const Packet& packet) { return port_of(packet.target_node, packet.port); }
-  bool stopped(const Port& port) const { return port.held_elsewhere >= most_held_; }
+  bool stopped(const Port& port) const { return port.held_elsewhere >= max_held_; }
   bool may_depart(const Port& port) const;
   void depart(Port& port, Packet& packet);
   void depart_all(Port& port);
   void hold(Port& to, Packet& packet);
-  void held_changes(Port& to, const Packet& packet, std::int64_t bytes);
+  void report_held(Port& to, const Packet& packet, std::int64_t bytes);
   void forward(Port& to, Packet& packet);
   void free_room(Port& port, std::uint64_t bytes);
   Picos duration(const Packet& packet) const { return transfer_time_(Bytes(packet.wire_bytes)); }
@@ -75,7 +75,7 @@ class CreditFabric final : public Fabric {
   std::uint64_t input_buffer_;
   TransferTime transfer_time_;  // at the rate available to packets
   Picos to_switch_;
-  std::int64_t most_held_;  // bytes of a port in the switch at which it stops
+  std::int64_t max_held_;  // bytes of a port in the switch at which it stops
   Picos cable_;
   double loss_probability_;
   std::uint64_t seed_;

@@ -9,9 +9,9 @@ std::uint32_t switches_of(const Profile& profile, std::uint32_t nodes) {
   return facts(profile.wire.link_type).ethernet ? Topology(profile, nodes).switches() : 0;
 }
 
-Picos shortest_way(const Profile& profile) {
-  return facts(profile.wire.link_type).ethernet ? Ethernet::shortest_way(profile)
-                                                : CreditFabric::way_to_switch(profile);
+Picos min_latency(const Profile& profile) {
+  return facts(profile.wire.link_type).ethernet ? Ethernet::min_latency(profile)
+                                                : CreditFabric::latency_to_switch(profile);
 }
 
 std::unique_ptr<Fabric> make_fabric(Mailbox& mailbox, const Profile& profile, std::uint32_t nodes,

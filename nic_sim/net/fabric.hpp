@@ -10,14 +10,14 @@
 #include "nic_sim/net/counts.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
-#include "nic_sim/time/mailbox.hpp"
+#include "nic_sim/time/logical_process.hpp"
 
 namespace verbscope::sim {
 
-// A node as the fabric sees it. All members outlive the fabric's last event.
+// The interface of a node to the fabric. All members outlive the fabric's last event.
 struct Attachment {
   void* node;  // the first argument of both functions
-  // A packet has arrived at a port of the node. It uses room there until Fabric::taken_in or done_with.
+  // A packet has arrived at a port of the node. It uses room there until Fabric::free_room or release.
   void (*receive)(void* node, Packet& packet);
   // A packet with Packet::completes leaves its port at `when`.
   void (*left_port)(void* node, const Packet& packet, Picos when);
@@ -56,9 +56,9 @@ class Fabric {
   virtual void send(Packet& packet) = 0;
 
   // The target has processed the packet: frees its room, but not the packet.
-  virtual void taken_in(const Packet& packet) = 0;
+  virtual void free_room(const Packet& packet) = 0;
   // The target has processed the packet: frees its room and the packet.
-  virtual void done_with(Packet& packet) = 0;
+  virtual void release(Packet& packet) = 0;
 
   // Busy times of each port of a node so far.
   virtual std::vector<PortTimes> port_times(std::uint32_t node) const = 0;
@@ -71,7 +71,7 @@ class Fabric {
 // Number of switches that are simulated by themselves. Their numbers in the mailbox follow those of the nodes.
 std::uint32_t switches_of(const Profile& profile, std::uint32_t nodes);
 // Shortest time until an action of a node or switch affects another one.
-Picos shortest_way(const Profile& profile);
+Picos min_latency(const Profile& profile);
 
 // `switches`: one entry for each of switches_of().
 std::unique_ptr<Fabric> make_fabric(Mailbox& mailbox, const Profile& profile, std::uint32_t nodes,

@@ -9,28 +9,29 @@ class Switch::Output final : public OutPort {
   Output(Switch& owner, BytesPerSecond rate)
       : OutPort(*owner.home_.engine, owner.home_.packets->memory(), rate), owner_(owner) {}
 
-  void leads_to(std::uint32_t id, Engine::Action action, void* object) {
+  void connect(std::uint32_t id, Engine::Action action, void* object) {
     id_ = id;
     action_ = action;
     object_ = object;
   }
-  void leads_to(std::uint32_t id, Switch& next, std::uint32_t port) {
+  void connect(std::uint32_t id, Switch& next, std::uint32_t port) {
     id_ = id;
     next_ = &next;
     next_port_ = port;
   }
 
  private:
-  void begins(Packet& packet, Picos begin, Picos end) override {
+  void send_begins(Packet& packet, Picos begin, Picos end) override {
     const Wiring& wiring = owner_.wiring_;
-    const Picos way = wiring.switch_latency + wiring.cable;
+    const Picos latency = wiring.switch_latency + wiring.cable;
     const std::uint32_t self = wiring.id_of(owner_.number_);
     if (wiring.marking.marks(queued(packet.priority), owner_.random_)) packet.marked = true;
-    if (next_ == nullptr) return wiring.mailbox.send(self, id_, end + way, action_, object_, as_argument(packet));
+    if (next_ == nullptr) return wiring.mailbox.send(self, id_, end + latency, action_, object_, as_argument(packet));
     packet.ingress = next_port_;
-    wiring.mailbox.send(self, id_, next_->ready(packet, begin, end, way), &Switch::arrives, next_, as_argument(packet));
+    wiring.mailbox.send(self, id_, next_->arrival_time(packet, begin, end, latency), &Switch::arrives, next_,
+                        as_argument(packet));
   }
-  void ended(const Sent& sent) override { owner_.left(sent); }
+  void send_ended(const Sent& sent) override { owner_.left(sent); }
 
   Switch& owner_;
   std::uint32_t id_ = 0;  // number of the far end in the mailbox
@@ -54,21 +55,21 @@ Switch::Switch(const Wiring& wiring, std::uint32_t number, const SwitchHome& hom
 
 Switch::~Switch() = default;
 
-void Switch::plug_in(std::uint32_t port, std::uint32_t id, OutPort& sender) {
-  const Picos way = wiring_.pause_way(wiring_.rate_of({number_, port}), wiring_.switch_latency);
-  inputs_[port].emplace(wiring_.mailbox, *wiring_.of_switches, wiring_.id_of(number_), id, sender, way);
+void Switch::connect(std::uint32_t port, std::uint32_t id, OutPort& sender) {
+  const Picos latency = wiring_.pause_latency(wiring_.rate_of({number_, port}), wiring_.switch_latency);
+  inputs_[port].emplace(wiring_.mailbox, *wiring_.switch_discipline, wiring_.id_of(number_), id, sender, latency);
 }
 
-void Switch::plug_in_node(std::uint32_t port, std::uint32_t node, Engine::Action action, void* object,
+void Switch::connect_node(std::uint32_t port, std::uint32_t node, Engine::Action action, void* object,
                           OutPort& sender) {
-  plug_in(port, node, sender);
-  outputs_[port]->leads_to(node, action, object);
+  connect(port, node, sender);
+  outputs_[port]->connect(node, action, object);
 }
 
-void Switch::plug_in_switch(std::uint32_t port, Switch& other, std::uint32_t its_port) {
+void Switch::connect_switch(std::uint32_t port, Switch& other, std::uint32_t its_port) {
   const std::uint32_t id = wiring_.id_of(other.number_);
-  plug_in(port, id, other.output(its_port));
-  outputs_[port]->leads_to(id, other, its_port);
+  connect(port, id, other.output(its_port));
+  outputs_[port]->connect(id, other, its_port);
 }
 
 OutPort& Switch::output(std::uint32_t port) {
@@ -78,8 +79,8 @@ const OutPort& Switch::output(std::uint32_t port) const {
   return *outputs_[port];
 }
 
-Picos Switch::ready(const Packet& packet, Picos begin, Picos end, Picos way) const {
-  return begin + way + std::max(end - begin - way_out(packet).time_of(packet.wire_bytes), Picos(0));
+Picos Switch::arrival_time(const Packet& packet, Picos begin, Picos end, Picos latency) const {
+  return begin + latency + std::max(end - begin - output_for(packet).time_of(packet.wire_bytes), Picos(0));
 }
 
 void Switch::arrives(void* object, std::uint64_t packet) {
@@ -91,11 +92,12 @@ void Switch::take(Packet& packet) {
   bytes_.in += packet.wire_bytes;
   if (wiring_.loss_probability > 0 && random_.uniform() < wiring_.loss_probability)
     return drop(packet, losses.by_chance);
-  Output& out = way_out(packet);
+  Output& out = output_for(packet);
   const std::uint64_t queue = out.queued(packet.priority);
-  if (!wiring_.of_switches->admits(bytes_.held, queue, packet.wire_bytes)) return drop(packet, losses.for_room);
+  if (!wiring_.switch_discipline->admits(bytes_.held, queue, packet.wire_bytes))
+    return drop(packet, losses.full_buffer);
   bytes_.held += packet.wire_bytes;
-  inputs_[packet.ingress]->took(packet.priority, packet.wire_bytes, home_.engine->now());
+  inputs_[packet.ingress]->entered(packet.priority, packet.wire_bytes, home_.engine->now());
   out.push(packet);
 }
 
@@ -108,7 +110,7 @@ void Switch::drop(Packet& packet, std::uint64_t& count) {
 void Switch::left(const OutPort::Sent& sent) {
   bytes_.held -= sent.bytes;
   bytes_.out += sent.bytes;
-  inputs_[sent.ingress]->gave(sent.priority, sent.bytes, home_.engine->now());
+  inputs_[sent.ingress]->left(sent.priority, sent.bytes, home_.engine->now());
 }
 
 }  // namespace verbscope::sim

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "nic_sim/net/fabric.hpp"
-#include "nic_sim/net/ingress.hpp"
-#include "nic_sim/net/out_port.hpp"
-#include "nic_sim/net/wiring.hpp"
+#include "nic_sim/net/port.hpp"
+#include "nic_sim/net/topology.hpp"
 #include "nic_sim/profile/random.hpp"
 
 namespace verbscope::sim {
@@ -26,7 +25,7 @@ struct SwitchBytes {
 // Packets that a switch has dropped.
 struct SwitchLosses {
   std::uint64_t by_chance = 0;
-  std::uint64_t for_room = 0;
+  std::uint64_t full_buffer = 0;
 };
 
 class Switch {
@@ -41,13 +40,13 @@ class Switch {
 
   // Connects a port to a node, whose `action` with `object` receives complete packets, or to a port of another switch.
   // `sender` is the sending side at the other end.
-  void plug_in_node(std::uint32_t port, std::uint32_t node, Engine::Action action, void* object, OutPort& sender);
-  void plug_in_switch(std::uint32_t port, Switch& other, std::uint32_t its_port);
+  void connect_node(std::uint32_t port, std::uint32_t node, Engine::Action action, void* object, OutPort& sender);
+  void connect_switch(std::uint32_t port, Switch& other, std::uint32_t its_port);
 
   // Action of an event: a packet arrives at port Packet::ingress of the switch `object`, and may be forwarded.
   static void arrives(void* object, std::uint64_t packet);
-  // Time of that event for a packet that is sent from `begin` to `end`, and whose first bit takes `way`.
-  Picos ready(const Packet& packet, Picos begin, Picos end, Picos way) const;
+  // Time of that event for a packet that is sent from `begin` to `end`, and whose first bit takes `latency`.
+  Picos arrival_time(const Packet& packet, Picos begin, Picos end, Picos latency) const;
 
   OutPort& output(std::uint32_t port);
   const OutPort& output(std::uint32_t port) const;
@@ -57,8 +56,8 @@ class Switch {
  private:
   class Output;
 
-  Output& way_out(const Packet& packet) const { return *outputs_[wiring_.topology.way_out(number_, packet)]; }
-  void plug_in(std::uint32_t port, std::uint32_t id, OutPort& sender);
+  Output& output_for(const Packet& packet) const { return *outputs_[wiring_.topology.route(number_, packet)]; }
+  void connect(std::uint32_t port, std::uint32_t id, OutPort& sender);
   void take(Packet& packet);
   void drop(Packet& packet, std::uint64_t& count);
   void left(const OutPort::Sent& sent);

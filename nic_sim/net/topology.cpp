@@ -33,7 +33,7 @@ FarEnd Topology::far_end(SwitchPort port) const {
 
 // A hash of the flow selects the cable, as ECMP does by addresses and the UDP source port, which identifies the two
 // QPs.
-std::uint32_t Topology::way_out(std::uint32_t number, const Packet& packet) const {
+std::uint32_t Topology::route(std::uint32_t number, const Packet& packet) const {
   const std::uint32_t rack = packet.target_node / rack_nodes_;
   if (!is_spine(number) && number % per_plane_ == rack) return packet.target_node % rack_nodes_;
   const std::uint64_t nodes = std::uint64_t{packet.source_node} << 32 | packet.target_node;
@@ -41,5 +41,37 @@ std::uint32_t Topology::way_out(std::uint32_t number, const Packet& packet) cons
   const auto cable = static_cast<std::uint32_t>(mix(mix(nodes + number) ^ qps) % uplinks_);
   return is_spine(number) ? rack * uplinks_ + cable : rack_nodes_ + cable;
 }
+
+namespace {
+
+BufferLimits limits_of_switch(const SwitchProfile& profile) {
+  return {.size = profile.buffer.value,
+          .alpha = profile.alpha,
+          .xoff = profile.pfc_xoff.value,
+          .xon = profile.pfc_xon.value};
+}
+
+// A node's port has its buffer for itself. It pauses its sender when half of it is in use; the rest is for packets on
+// their way.
+BufferLimits limits_of_node(const Profile& profile) {
+  const std::uint64_t size = profile.nic.input_buffer.value;
+  return {.size = size, .alpha = static_cast<double>(size), .xoff = size / 2, .xon = size / 4};
+}
+
+}  // namespace
+
+Wiring::Wiring(Mailbox& box, const Profile& profile, std::uint32_t count)
+    : mailbox(box),
+      nodes(count),
+      topology(profile, count),
+      port_rate{profile.wire.port_rate.value * profile.fabric.port_share},
+      uplink_rate(profile.fabric.switches.uplink_rate),
+      transmit(profile.nic.transmit),
+      cable(profile.fabric.cable),
+      switch_latency(profile.fabric.switch_latency),
+      loss_probability(profile.fabric.loss_probability),
+      switch_discipline(make_discipline(profile.fabric.flow_control, limits_of_switch(profile.fabric.switches))),
+      node_discipline(make_discipline(profile.fabric.flow_control, limits_of_node(profile))),
+      marking(profile.fabric.switches) {}
 
 }  // namespace verbscope::sim

@@ -94,8 +94,8 @@ bool AnswerSender::respond(SimQp& qp, const Packet& read, std::uint32_t number, 
 void AnswerSender::response_read(void* object, std::uint64_t argument) {
   AnswerSender& self = *static_cast<AnswerSender*>(object);
   Packet& answer = as_packet(argument);
-  const SimQp& qp = self.qps_.once_there(answer.source_qp);
-  if (self.still_there(qp, answer, answer.payload)) {
+  const SimQp& qp = self.qps_.find_any(answer.source_qp);
+  if (self.still_registered(qp, answer, answer.payload)) {
     self.memory_.read(answer.remote_address, answer.data(), answer.payload);
   } else {
     answer.kind = Packet::Kind::nak_access;
@@ -108,7 +108,7 @@ void AnswerSender::response_read(void* object, std::uint64_t argument) {
 void AnswerSender::response_ready(void* object, std::uint64_t argument) {
   AnswerSender& self = *static_cast<AnswerSender*>(object);
   Packet& answer = as_packet(argument);
-  self.data_read(self.qps_.once_there(answer.source_qp), answer, answer.kind != Packet::Kind::nak_access);
+  self.data_read(self.qps_.find_any(answer.source_qp), answer, answer.kind != Packet::Kind::nak_access);
 }
 
 Packet& AnswerSender::make_atomic_response(const SimQp& qp, const Packet& atomic) {
@@ -116,9 +116,9 @@ Packet& AnswerSender::make_atomic_response(const SimQp& qp, const Packet& atomic
   return make(qp, Packet::Kind::atomic_response, atomic.sequence, kAtomicBytes, kAeth);
 }
 
-void AnswerSender::data_read(SimQp& qp, Packet& answer, bool there) {
-  const bool fails = !there && of_this_generation(qp, answer.cookie) && receiving(qp);
-  if (!there) answer.kind = Packet::Kind::nak_access;
+void AnswerSender::data_read(SimQp& qp, Packet& answer, bool registered) {
+  const bool fails = !registered && of_this_generation(qp, answer.cookie) && receiving(qp);
+  if (!registered) answer.kind = Packet::Kind::nak_access;
   answer.reads_left = 0;
   send_ready(qp);
   if (fails) completer_.fail(qp);
@@ -154,9 +154,9 @@ void AtomicUnit::operand_read(void* object, std::uint64_t argument) {
                         self.events_.responder, argument);
 }
 
-// Stores the previous value in the answer. `there`: the region is still registered.
-void AtomicUnit::operate(SimQp& qp, Packet& answer, bool there) {
-  const std::uint64_t before = there ? change(qp, answer) : 0;
+// Stores the previous value in the answer. `registered`: the region still is.
+void AtomicUnit::operate(SimQp& qp, Packet& answer, bool registered) {
+  const std::uint64_t before = registered ? change(qp, answer) : 0;
   std::memcpy(answer.data(), &before, sizeof before);
 }
 
@@ -171,16 +171,16 @@ std::uint64_t AtomicUnit::change(SimQp& qp, const Packet& answer) {
   std::memcpy(write.data(), &after, sizeof after);
   payload_.write(answer.remote_address, write);
   ++counts_.atomics_served;
-  if (of_this_generation(qp, answer.cookie)) qp.results.keep(answer.sequence, before);
+  if (of_this_generation(qp, answer.cookie)) qp.results.add(answer.sequence, before);
   return before;
 }
 
 // Gives the slot to the unit that has waited longest for it, whose atomic starts.
-bool AtomicUnit::give_up_slot(std::uint64_t address) {
+bool AtomicUnit::pass_on_slot(std::uint64_t address) {
   const std::uint64_t slot = slots_.slot_of(address);
   const Picos now = engine_.now();
   bool idle = false;
-  for (int number = slots_.give_up(slot, now); number != AtomicSlots::kNobody; number = slots_.give_up(slot, now)) {
+  for (int number = slots_.pass_on(slot, now); number != AtomicSlots::kNoUnit; number = slots_.pass_on(slot, now)) {
     ReceivingUnit& unit = units_[number];
     Packet& packet = unit.front();
     SimQp* qp = qps_.find(packet.target_qp);
@@ -189,7 +189,7 @@ bool AtomicUnit::give_up_slot(std::uint64_t address) {
     units_.note_held_up(unit, waited);
     const bool wanted = qp != nullptr && receiving(*qp) && unit.generation == qp->generation;
     if (wanted) start(*qp, packet);
-    idle |= units_.front_is_done(unit);
+    idle |= units_.request_done(unit);
     if (wanted) break;
   }
   return idle;

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "nic_sim/link/framing.hpp"
-#include "nic_sim/link/packet.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/net/fabric.hpp"
@@ -15,7 +13,6 @@
 #include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/profile/random.hpp"
@@ -61,12 +58,12 @@ class AnswerSender {
   void send(SimQp& qp, Packet& answer);
 
   // True if the region that the request named is still registered.
-  bool still_there(const SimQp& qp, const Packet& answer, std::uint64_t bytes) const {
+  bool still_registered(const SimQp& qp, const Packet& answer, std::uint64_t bytes) const {
     return memory_.grants(*qp.pd, answer.rkey, answer.remote_address, bytes, 0);
   }
-  // `answer` holds its data and may leave. If not `there`, the region was deregistered: the answer becomes a NAK, and
-  // the QP fails.
-  void data_read(SimQp& qp, Packet& answer, bool there);
+  // `answer` holds its data and may leave. If not `registered`, the region was deregistered: the answer becomes a NAK,
+  // and the QP fails.
+  void data_read(SimQp& qp, Packet& answer, bool registered);
 
  private:
   static void response_read(void* sender, std::uint64_t answer);
@@ -97,7 +94,7 @@ class AtomicSlots {
   explicit AtomicSlots(const NicProfile& profile)
       : lowest_bit_(profile.atomic_slot_lowest_bit),
         slots_(profile.atomic_slots),
-        next_(static_cast<std::size_t>(profile.responder_units), kNobody) {}
+        next_(static_cast<std::size_t>(profile.responder_units), kNoUnit) {}
 
   std::uint64_t slot_of(std::uint64_t address) const { return address >> lowest_bit_ & (slots_.size() - 1); }
 
@@ -109,17 +106,17 @@ class AtomicSlots {
       slot.held -= now;
       return true;
     }
-    (slot.first == kNobody ? slot.first : next_[static_cast<std::size_t>(slot.last)]) = unit;
+    (slot.first == kNoUnit ? slot.first : next_[static_cast<std::size_t>(slot.last)]) = unit;
     slot.last = unit;
-    next_[static_cast<std::size_t>(unit)] = kNobody;
+    next_[static_cast<std::size_t>(unit)] = kNoUnit;
     return false;
   }
-  // Gives the slot to the unit that has waited longest and returns that unit; if none waits, frees it: kNobody.
-  static constexpr int kNobody = -1;
-  int give_up(std::uint64_t number, Picos now) {
+  // Gives the slot to the unit that has waited longest and returns that unit; if none waits, frees it: kNoUnit.
+  static constexpr int kNoUnit = -1;
+  int pass_on(std::uint64_t number, Picos now) {
     Slot& slot = slots_[number];
     const int unit = slot.first;
-    if (unit == kNobody) {
+    if (unit == kNoUnit) {
       slot.taken = false;
       slot.held += now;
     } else {
@@ -138,8 +135,8 @@ class AtomicSlots {
  private:
   struct Slot {
     bool taken = false;
-    int first = kNobody;  // units that wait, linked through next_
-    int last = kNobody;
+    int first = kNoUnit;  // units that wait, linked through next_
+    int last = kNoUnit;
     Picos held{0};  // so far; while it is taken, minus the time at which it was taken
   };
 
@@ -173,18 +170,18 @@ class AtomicUnit {
   // Starts the atomic if its slot is free. Else the packet waits in front of its unit, and the result is false.
   bool begin(SimQp& qp, const Packet& packet);
 
-  // Answers a repeated atomic with the result that was kept, if it still is. The operation is not done twice.
+  // Answers a repeated atomic with its stored result, if it is still stored. The operation is not repeated.
   void repeat(SimQp& qp, const Packet& packet);
 
-  // The operation of an atomic is done; `answer` answers it. Calls `go_on` with the QP if its first packet waited for
-  // its last atomic. Returns true if a unit that waited for the slot is idle now.
-  template <class GoOn>
-  bool done(SimQp& qp, Packet& answer, GoOn&& go_on) {
-    const bool there = answers_.still_there(qp, answer, kAtomicBytes);
-    operate(qp, answer, there);
-    const bool idle = give_up_slot(answer.remote_address);
-    if (of_this_generation(qp, answer.cookie) && --qp.responder.atomics == 0) units_.atomics_ended(qp, go_on);
-    answers_.data_read(qp, answer, there);
+  // The operation of an atomic is done; `answer` answers it. Calls `resume_work` with the QP if its first packet waited
+  // for its last atomic. Returns true if a unit that waited for the slot is idle now.
+  template <class Resume>
+  bool done(SimQp& qp, Packet& answer, Resume&& resume_work) {
+    const bool registered = answers_.still_registered(qp, answer, kAtomicBytes);
+    operate(qp, answer, registered);
+    const bool idle = pass_on_slot(answer.remote_address);
+    if (of_this_generation(qp, answer.cookie) && --qp.responder.atomics == 0) units_.atomics_ended(qp, resume_work);
+    answers_.data_read(qp, answer, registered);
     return idle;
   }
 
@@ -194,9 +191,9 @@ class AtomicUnit {
  private:
   static void operand_read(void* unit, std::uint64_t answer);
   void start(SimQp& qp, const Packet& packet);
-  void operate(SimQp& qp, Packet& answer, bool there);
+  void operate(SimQp& qp, Packet& answer, bool registered);
   std::uint64_t change(SimQp& qp, const Packet& answer);
-  bool give_up_slot(std::uint64_t address);
+  bool pass_on_slot(std::uint64_t address);
 
   Engine& engine_;
   PcieBus& bus_;

@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "nic_sim/host/event_channel.hpp"
-#include "wire/event.hpp"
+#include "wire/doorbell.hpp"
 
 namespace verbscope::sim {
 namespace {
 
 // The manual page of ibv_req_notify_cq: a failed completion counts as solicited, a successful send never does.
-bool wanted(Notify asked, const Completion& completion) {
-  if (asked == Notify::any) return true;
-  return asked == Notify::solicited && (completion.solicited || completion.status != IBV_WC_SUCCESS);
+bool wanted(Notify requested, const Completion& completion) {
+  if (requested == Notify::any) return true;
+  return requested == Notify::solicited && (completion.solicited || completion.status != IBV_WC_SUCCESS);
 }
 
 }  // namespace
@@ -26,25 +26,25 @@ void CompletionEvents::raise(SimCq& cq) {
 
 void CompletionEvents::doorbell_arrives(void* object, std::uint64_t argument) {
   SimCq& cq = *reinterpret_cast<SimCq*>(argument);
-  cq.arming.at_nic = cq.arming.asked != Notify::none;
-  if (cq.arming.met) static_cast<CompletionEvents*>(object)->raise(cq);
+  cq.arming.at_nic = cq.arming.requested != Notify::none;
+  if (cq.arming.triggered) static_cast<CompletionEvents*>(object)->raise(cq);
 }
 
-void CompletionEvents::arm(SimCq& cq, Notify asked, Picos when) {
-  cq.arming.asked = std::max(cq.arming.asked, asked);
+void CompletionEvents::arm(SimCq& cq, Notify requested, Picos when) {
+  cq.arming.requested = std::max(cq.arming.requested, requested);
   // Completions that are on their way to memory are new to the program.
   for (std::uint64_t n = cq.written; n > cq.polled && cq.at(n - 1).visible > engine_.now(); --n) {
-    if (wanted(cq.arming.asked, cq.at(n - 1))) cq.arming.met = true;
+    if (wanted(cq.arming.requested, cq.at(n - 1))) cq.arming.triggered = true;
   }
   engine_.schedule(when, &doorbell_arrives, this, reinterpret_cast<std::uint64_t>(&cq));
 }
 
-void CompletionEvents::meet(SimCq& cq, const Completion& completion) {
-  if (!wanted(cq.arming.asked, completion)) return;
+void CompletionEvents::notify(SimCq& cq, const Completion& completion) {
+  if (!wanted(cq.arming.requested, completion)) return;
   if (cq.arming.at_nic) {
     raise(cq);
   } else {
-    cq.arming.met = true;
+    cq.arming.triggered = true;
   }
 }
 

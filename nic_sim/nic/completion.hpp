@@ -18,10 +18,10 @@ class CompletionEvents {
 
   // The program arms `cq` with a doorbell that arrives at the NIC at `when`. Completions that it can already see cause
   // no event.
-  void arm(SimCq& cq, Notify asked, Picos when);
+  void arm(SimCq& cq, Notify requested, Picos when);
 
   // `completion` was written to a queue that is armed or being armed.
-  void meet(SimCq& cq, const Completion& completion);
+  void notify(SimCq& cq, const Completion& completion);
 
  private:
   static void doorbell_arrives(void* events, std::uint64_t cq);
@@ -50,7 +50,7 @@ class CqeWriter {
     completion = what;
     completion.visible = visible;
     for (SimThread* waiter : cq.waiters) waiter->wake_at(visible);
-    if (cq.arming.asked != Notify::none) events_.meet(cq, completion);
+    if (cq.arming.requested != Notify::none) events_.notify(cq, completion);
   }
 
  private:

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "nic_sim/link/sequence.hpp"
+#include "nic_sim/link/packet.hpp"
 #include "verbs/ibv_codes.hpp"
 #include "verbs/sge_walk.hpp"
 
@@ -69,9 +69,9 @@ void SendCompleter::forget(SimQp& qp) {
   RequesterState& state = qp.requester;
   fetcher_.forget(qp);
   state.packet_of_next = 0;
-  state.waiting = state.waits_for_rnr = state.asked_again = state.reading_for_answer = false;
+  state.waiting = state.waits_for_rnr = state.requested_again = state.reading_for_answer = false;
   qp.reads.ended = qp.reads.begun;
-  while (!state.answers.empty()) fabric_.done_with(state.answers.pop(packets_));
+  while (!state.answers.empty()) fabric_.release(state.answers.pop(packets_));
 }
 
 void SendCompleter::complete(SimQp& qp, const SendWqe& wqe, ibv_wc_status status) {
@@ -128,14 +128,14 @@ void Retransmitter::wait_for_receiver(SimQp& qp, const Packet& nak) {
     return completer_.fail_refused(qp, IBV_WC_RNR_RETRY_EXC_ERR);
   }
   go_back(qp, nak.sequence);
-  fetcher_.give_up_share(qp);
+  fetcher_.return_share(qp);
   qp.requester.waits_for_rnr = true;
   qp.requester.progress_at = engine_.now() + Picos(kRnrTimer[nak.immediate % 32] * 10'000'000LL);
-  engine_.schedule(qp.requester.progress_at, events_.receiver_wait_over, events_.requester,
+  engine_.schedule(qp.requester.progress_at, events_.rnr_wait_over, events_.requester,
                    QpWord::make(qp, ++qp.requester.rnr_waits));
 }
 
-void Retransmitter::receiver_wait_over(SimQp& qp, std::uint32_t waits) {
+void Retransmitter::rnr_wait_over(SimQp& qp, std::uint32_t waits) {
   if (waits != qp.requester.rnr_waits) return;
   qp.requester.waits_for_rnr = false;
   scheduler_.activate(qp);
@@ -154,9 +154,9 @@ void Retransmitter::go_back(SimQp& qp, std::uint32_t sequence) {
   }
 }
 
-void Retransmitter::ask_again(SimQp& qp) {
-  if (qp.requester.asked_again) return;
-  qp.requester.asked_again = true;
+void Retransmitter::request_again(SimQp& qp) {
+  if (qp.requester.requested_again) return;
+  qp.requester.requested_again = true;
   const SendWqe& wqe = qp.send.at(qp.reads.oldest());
   go_back(qp, wqe.sequence);
   scheduler_.activate(qp);
@@ -183,7 +183,7 @@ void Retransmitter::retry_due(SimQp& qp) {
   }
   lost_time_ += static_cast<std::uint64_t>((now - qp.requester.progress_at).count());
   qp.requester.progress_at = now;
-  qp.requester.asked_again = false;
+  qp.requester.requested_again = false;
   go_back(qp, qp.send.at(qp.send.done).sequence);
   scheduler_.activate(qp);
   start_timer(qp);
@@ -193,7 +193,7 @@ void AnswerHandler::take(SimQp& qp, Packet& packet) {
   // A packet with a later sequence number belongs to a connection before a reset.
   if (qp.state != IBV_QPS_RTS || !facts(qp.transport).reliable ||
       !sequence_before(packet.sequence, qp.requester.sequence_unsent)) {
-    return fabric_.done_with(packet);
+    return fabric_.release(packet);
   }
   qp.requester.answers.push(packet);
   if (!qp.requester.reading_for_answer) handle_all(qp);
@@ -206,7 +206,7 @@ void AnswerHandler::handle_all(SimQp& qp) {
     if (is_response(packet)) {
       if (qp.reads.count() > 0) {
         SendWqe& wqe = qp.send.at(qp.reads.oldest());
-        state.reading_for_answer = !fetcher_.at_hand_for_response(qp, wqe);
+        state.reading_for_answer = !fetcher_.ready_for_response(qp, wqe);
         if (state.reading_for_answer) return;
         wqe.staged = true;  // until the response is complete
         handle_response(qp, wqe, packet);
@@ -216,10 +216,10 @@ void AnswerHandler::handle_all(SimQp& qp) {
     }
     if (qp.state != IBV_QPS_RTS) return;  // failed: forget() has dropped the answers
     state.answers.pop(packets_);
-    if (packet.kept) {
-      fabric_.taken_in(packet);
+    if (packet.freed_by_writer) {
+      fabric_.free_room(packet);
     } else {
-      fabric_.done_with(packet);
+      fabric_.release(packet);
     }
   }
 }
@@ -237,7 +237,7 @@ std::uint32_t AnswerHandler::confirmed_by(SimQp& qp, std::uint32_t sequence) {
   const SendWqe& wqe = queue.at(qp.reads.oldest());
   const std::uint32_t missing = wqe.sequence + wqe.responses;
   if (sequence_before(sequence, missing)) return sequence;
-  retransmitter_.ask_again(qp);
+  retransmitter_.request_again(qp);
   return missing - 1;
 }
 
@@ -253,14 +253,14 @@ void AnswerHandler::handle_ack(SimQp& qp, const Packet& packet) {
 void AnswerHandler::handle_response(SimQp& qp, SendWqe& wqe, Packet& packet) {
   const std::uint32_t missing = wqe.sequence + wqe.responses;
   if (packet.sequence != missing) {
-    if (sequence_before(missing, packet.sequence)) retransmitter_.ask_again(qp);
+    if (sequence_before(missing, packet.sequence)) retransmitter_.request_again(qp);
     return;  // earlier: a repetition
   }
   if (const ibv_wc_status status = scatter(qp, wqe, packet); status != IBV_WC_SUCCESS) {
     return completer_.fail_at(qp, wqe, status);
   }
   ++wqe.responses;
-  qp.requester.asked_again = false;
+  qp.requester.requested_again = false;
   if (wqe.responses == wqe.sequences) ++qp.reads.ended;
   acknowledge_up_to(qp, packet.sequence);
   scheduler_.activate(qp);
@@ -275,7 +275,7 @@ ibv_wc_status AnswerHandler::scatter(SimQp& qp, const SendWqe& wqe, Packet& pack
       walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, wqe.responses * std::uint64_t{qp.path_mtu}, packet.payload,
                 [this, &qp, &packet, &from, by_cqe](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
                   if (!memory_.grants(*qp.pd, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return false;
-                  if (bytes == packet.payload && !by_cqe && payload_writer_.polled(address, bytes)) {
+                  if (bytes == packet.payload && !by_cqe && payload_writer_.is_polled(address, bytes)) {
                     packet.rkey = lkey;
                     payload_writer_.write(address, packet);
                     return true;
@@ -302,12 +302,12 @@ void AnswerHandler::acknowledge_up_to(SimQp& qp, std::uint32_t sequence) {
   completer_.complete_all_confirmed(qp);
 }
 
-void AnswerHandler::wqe_is_back(SimQp& qp, std::uint64_t word) {
+void AnswerHandler::wqe_reread(SimQp& qp, std::uint64_t word) {
   units_.note_reread(qp, profile_.reread_wqe);
   engine_.schedule(units_.occupy(qp, profile_.reread_wqe), events_.wqe_handled_for_answer, events_.requester, word);
 }
 
-void AnswerHandler::wqe_is_handled(SimQp& qp, std::uint64_t low_index) {
+void AnswerHandler::wqe_handled(SimQp& qp, std::uint64_t low_index) {
   qp.requester.reading_for_answer = false;
   qp.send.at(qp.send.whole(low_index, QpWord::kCountBits)).staged = true;
   handle_all(qp);

@@ -81,12 +81,12 @@ class Retransmitter {
   void refused(SimQp& qp, const Packet& nak);
 
   // The RNR wait number `waits` is over. Ignored if a later one has begun.
-  void receiver_wait_over(SimQp& qp, std::uint32_t waits);
+  void rnr_wait_over(SimQp& qp, std::uint32_t waits);
   // The timer has expired. If there was progress since it was set, it runs on from there; else goes back.
   void retry_due(SimQp& qp);
 
   // The response to the oldest READ or atomic has a gap: requests it again, once until a packet arrives in order.
-  void ask_again(SimQp& qp);
+  void request_again(SimQp& qp);
 
  private:
   void run_timer(SimQp& qp, Picos until);
@@ -130,8 +130,8 @@ class AnswerHandler {
   void take(SimQp& qp, Packet& packet);
 
   // The WQE that a response needs was read again; then, a unit has processed it.
-  void wqe_is_back(SimQp& qp, std::uint64_t word);
-  void wqe_is_handled(SimQp& qp, std::uint64_t low_index);
+  void wqe_reread(SimQp& qp, std::uint64_t word);
+  void wqe_handled(SimQp& qp, std::uint64_t low_index);
 
  private:
   void handle_all(SimQp& qp);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nic_sim/nic/events.hpp"
+
 namespace verbscope::sim {
 namespace {
 
@@ -18,13 +20,13 @@ Congestion::Congestion(Engine& engine, Fabric& fabric, PacketPool& packets, cons
       packets_(packets),
       reacts_(profile.nic.congestion_control == CongestionControl::dcqcn),
       dcqcn_(profile.nic.dcqcn),
-      line_(profile.wire.port_rate.value * profile.fabric.port_share),
+      line_rate_(profile.wire.port_rate.value * profile.fabric.port_share),
       framing_(profile.wire.link_type),
       counts_(counts),
       node_(node) {}
 
 // Only QPs with one peer get CNPs: a UD QP has many.
-void Congestion::marked(SimQp& qp, const Packet& packet) {
+void Congestion::on_marked(SimQp& qp, const Packet& packet) {
   ++counts_.np_ecn_marked_roce_packets;
   if (!reacts_ || !facts(qp.transport).connected || engine_.now() < qp.pace.next_cnp) return;
   qp.pace.next_cnp = engine_.now() + dcqcn_.cnp_interval;
@@ -45,16 +47,16 @@ void Congestion::marked(SimQp& qp, const Packet& packet) {
   fabric_.send(cnp);
 }
 
-void Congestion::notified(SimQp& qp) {
+void Congestion::on_cnp(SimQp& qp) {
   ++counts_.rp_cnp_handled;
   if (!reacts_) return;
   Pace& pace = qp.pace;
   const Picos now = engine_.now();
   catch_up(pace, now);
   lower_alpha(pace, now);
-  if (pace.rate == 0) pace.rate = line_;
+  if (pace.rate == 0) pace.rate = line_rate_;
   pace.target = pace.rate;
-  pace.rate = std::max(pace.rate * (1 - pace.alpha / 2), dcqcn_.least.value);
+  pace.rate = std::max(pace.rate * (1 - pace.alpha / 2), dcqcn_.min_rate.value);
   pace.alpha = (1 - dcqcn_.gain) * pace.alpha + dcqcn_.gain;
   pace.alpha_falls = now + dcqcn_.alpha_timer;
   pace.rises = now + dcqcn_.increase_timer;
@@ -104,10 +106,10 @@ void Congestion::increase(Pace& pace) const {
   } else if (more > dcqcn_.fast_recovery) {
     pace.target += dcqcn_.additive.value;
   }
-  pace.target = std::min(pace.target, line_);
+  pace.target = std::min(pace.target, line_rate_);
   pace.rate = (pace.target + pace.rate) / 2;
-  constexpr double kAsQuick = 0.999;
-  if (pace.rate >= kAsQuick * line_) pace.rate = 0;
+  constexpr double kLineRateShare = 0.999;
+  if (pace.rate >= kLineRateShare * line_rate_) pace.rate = 0;
 }
 
 void Congestion::lower_alpha(Pace& pace, Picos now) const {

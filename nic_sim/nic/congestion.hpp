@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-#include "nic_sim/link/framing.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/objects.hpp"
@@ -23,9 +22,9 @@ class Congestion {
   Congestion& operator=(const Congestion&) = delete;
 
   // A marked packet for `qp` has arrived.
-  void marked(SimQp& qp, const Packet& packet);
+  void on_marked(SimQp& qp, const Packet& packet);
   // A CNP for `qp` has arrived.
-  void notified(SimQp& qp);
+  void on_cnp(SimQp& qp);
 
   // Returns true if `qp` may send `packet` now: its rate allows it, and its port has room. Else schedules `again` with
   // the QP as argument, for when that may change. Always true on InfiniBand.
@@ -46,7 +45,7 @@ class Congestion {
   PacketPool& packets_;
   bool reacts_;
   DcqcnProfile dcqcn_;
-  double line_;  // bytes a second
+  double line_rate_;  // bytes a second
   Framing framing_;
   EthernetCounts& counts_;
   std::uint32_t node_;

@@ -1,5 +1,5 @@
-// Counters of a simulated NIC and of its node in the fabric, except PCIe events. They are running totals; callers take
-// differences.
+// Counters of a simulated NIC and of its node in the fabric, except PCIe events. They are totals since the start;
+// callers take differences.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 namespace verbscope {
 
 struct NicCounts : FabricCounts {
-  std::uint64_t packets_sent = 0;  // requests, with those sent again
+  std::uint64_t packets_sent = 0;  // request packets, including retransmissions
   std::uint64_t packets_resent = 0;
   std::uint64_t messages_received = 0;  // delivered into a RECV
-  std::uint64_t writes_received = 0;    // WRITEs of peers, done
+  std::uint64_t writes_received = 0;    // completed WRITEs of peers
   std::uint64_t reads_served = 0;       // READs of peers
   std::uint64_t atomics_served = 0;     // atomics of peers
   std::uint64_t packets_received = 0;   // requests
@@ -32,7 +32,7 @@ struct NicCounts : FabricCounts {
   std::uint64_t qp_context_read_lines = 0;    // cache lines that misses read
   std::uint64_t translation_hits = 0;
   std::uint64_t translation_misses = 0;  // each reads one cache line
-  std::uint64_t inline_receives = 0;     // payloads that came in a CQE or in the place of their RECV
+  std::uint64_t inline_receives = 0;     // payloads that arrived in a CQE or in the slot of their RECV
   std::uint64_t atomic_slot_waits = 0;   // atomics that found their slot taken
   std::uint64_t atomic_slot_wait_ps = 0;
   std::uint64_t recv_waits = 0;  // packets that waited until their RECV was fetched
@@ -74,30 +74,29 @@ struct NicCounts : FabricCounts {
 struct UnitTime {
   Picos busy{0};
   Picos waited{0};  // with a WQE or packet, for a read of a context, of translations, or of a RECV
-  // Without anything to serve although there was work. Requester: WQEs were being fetched, and doorbells waited because
-  // the fetch-ahead share was used up. Responder: earlier atomics held up the first packet.
+  // Idle although there was work. Requester: WQEs were being fetched, and doorbells waited because the fetch-ahead
+  // share was used up. Responder: earlier atomics blocked the first packet.
   Picos held_up{0};
   Picos rereading{0};  // part of `busy`: due to WQEs that had to be read again
 };
 
-// Busy times of the parts of a simulated node. They are running totals; callers take differences.
+// Busy times of the parts of a simulated node. They are totals since the start; callers take differences.
 struct UsageTimes {
   Picos pcie_to_nic{0};  // the link's directions
   Picos pcie_to_host{0};
-  Picos mmio{0};                   // part of pcie_to_nic: MMIO writes, with the gaps behind them
+  Picos mmio{0};                   // part of pcie_to_nic: MMIO writes, including the gaps after them
   Picos read_tags_held{0};         // summed over tags
-  Picos qp_context_reads_held{0};  // for which reads of QP contexts were outstanding, summed over reads
-  // The same two, as they would be if no read had waited for the link.
+  Picos qp_context_reads_held{0};  // outstanding reads of QP contexts, summed over reads
+  // The same two, without the time that reads waited for the link.
   Picos read_tags_held_idle{0}, qp_context_reads_held_idle{0};
   std::vector<UnitTime> requester_units{}, responder_units{};
-  std::vector<UnitTime> requester_qps{}, responder_qps{};  // the same by QP: one unit at a time serves it
+  std::vector<UnitTime> requester_qps{}, responder_qps{};  // the same by QP
   std::vector<Picos> ports_out{}, ports_in{};
-  std::vector<Picos> atomic_slots{};  // held, by slot
-  std::vector<Picos> threads{};       // CPU time of work: verbs calls, without passes of polling that found nothing
-  std::vector<Picos>
-      threads_polling{};       // the part of it that calls of polling and looks at memory took, whatever they found
-  std::vector<Picos> locks{};  // threads had them, or they were on their way from one to the next
-  std::vector<Picos> shared_lines{};  // one thread changed them, or another waited for their coming over
+  std::vector<Picos> atomic_slots{};     // by slot: time for which it was held
+  std::vector<Picos> threads{};          // CPU time of verbs calls, without polling passes that found nothing
+  std::vector<Picos> threads_polling{};  // part of it: calls that poll, whether they find something or not
+  std::vector<Picos> locks{};            // by lock: held, or being transferred to the next thread
+  std::vector<Picos> shared_lines{};     // by line: being transferred
 };
 
 }  // namespace verbscope

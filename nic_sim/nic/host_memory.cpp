@@ -4,17 +4,17 @@
 
 #include "nic_sim/host/thread.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/time/prefetch.hpp"
+#include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
 
 namespace {
 
-// Memory keys: an index, and 8 bits that change with each registration so that a stale key is noticed.
+// A memory key is an index and 8 bits that change with each registration, so that an outdated key is detected.
 constexpr std::uint32_t kKeyTagBits = 8;
 
-// So many bytes of a message are asked for ahead; those of a long one the processor fetches by itself.
-constexpr std::uint64_t kMostAhead = 256;
+// Bytes of a message that are prefetched; the processor's own prefetcher fetches the rest of a long one.
+constexpr std::uint64_t kMaxAhead = 256;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ SimMr* HostMemory::find(std::uint32_t key, std::uint64_t address, std::uint64_t 
 std::uint64_t HostMemory::missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) {
   SimMr* mr = find(key, address, bytes);
   if (mr == nullptr || bytes == 0) return 0;
-  prefetch(address, std::min(bytes, kMostAhead));  // the program's memory, which the NIC will read or write soon
+  prefetch(address, std::min(bytes, kMaxAhead));  // the program's memory, which the NIC will read or write soon
   const std::uint64_t first_page = reinterpret_cast<std::uint64_t>(mr->addr) >> mr->page_bits;
   const std::uint64_t begin = (address >> mr->page_bits) - first_page;
   const std::uint64_t end = ((address + bytes - 1) >> mr->page_bits) - first_page + 1;
@@ -57,7 +57,7 @@ std::uint64_t HostMemory::missing_translations(std::uint32_t key, std::uint64_t 
 
 void PayloadWriter::write(std::uint64_t address, Packet& packet) {
   packet.remote_address = address;
-  packet.kept = true;
+  packet.freed_by_writer = true;
   ++under_way_;
   const Picos visible = bus_.dma_write(address, packet.payload, Ordered::yes);
   engine_.schedule(visible, &written, this, as_argument(packet));

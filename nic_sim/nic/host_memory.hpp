@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "nic_sim/host/memory_watch.hpp"
+#include "nic_sim/host/polling.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/counts.hpp"
@@ -71,7 +71,7 @@ class PayloadWriter {
   std::uint64_t under_way() const { return under_way_; }
 
   // True if a thread polls there, and so must not see the bytes before the DMA write ends.
-  bool polled(std::uint64_t address, std::uint64_t bytes) const { return watch_.polled(address, bytes); }
+  bool is_polled(std::uint64_t address, std::uint64_t bytes) const { return watch_.is_polled(address, bytes); }
   // The threads that poll memory.
   MemoryWatch& watch() { return watch_; }
 

@@ -3,8 +3,7 @@
 namespace verbscope::sim {
 namespace {
 
-// Where no LID tells nodes apart, as on Ethernet, numbers of QPs do: those of adapters begin anywhere. Of 24 bits a
-// node has 16.
+// On Ethernet there are no LIDs, so QP numbers differ between nodes: each node has 16 of the 24 bits.
 std::uint32_t first_qp_number(LinkType link, std::uint32_t node) {
   constexpr std::uint32_t kFirst = 0x100, kEach = 0x10000, kNodes = 255;
   return facts(link).ethernet ? kFirst + node % kNodes * kEach : kFirst;
@@ -77,7 +76,7 @@ std::uint32_t Nic::add_qp(SimQp& qp) {
   qp.requester_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_context.value);
   qp.responder_context.of_responder = true;
   qp.responder_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_responder_context.value);
-  for (QpContext* context : {&qp.requester_context, &qp.responder_context}) context->listed.bytes = context->bytes;
+  for (QpContext* context : {&qp.requester_context, &qp.responder_context}) context->shadow.bytes = context->bytes;
   requester_.bind(qp);
   return qps_.add(qp);
 }

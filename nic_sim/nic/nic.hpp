@@ -1,11 +1,9 @@
-// One simulated NIC: its link to the host, what its parts share, and the two halves that do the work, requester and
-// responder. Here all of it is put together.
+// One simulated NIC: its link to the host, the parts that its two halves share, and these halves, requester and
+// responder.
 #pragma once
 
 #include <cstdint>
 
-#include "nic_sim/host/lock_times.hpp"
-#include "nic_sim/host/partition.hpp"
 #include "nic_sim/host/shared_lines.hpp"
 #include "nic_sim/host/thread.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
@@ -13,10 +11,10 @@
 #include "nic_sim/nic/completion.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
-#include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/nic/requester.hpp"
 #include "nic_sim/nic/responder.hpp"
 #include "nic_sim/profile/profile.hpp"
@@ -39,7 +37,7 @@ class Nic {
   NicCounts& counts() { return counts_; }
   const NicCounts& counts() const { return counts_; }
   const EthernetCounts& ethernet_counts() const { return ethernet_counts_; }
-  UsageTimes usage() const;  // all but threads
+  UsageTimes usage() const;  // except threads and locks
   HostMemory& memory() { return memory_; }
   PayloadWriter& payload_writer() { return payload_writer_; }
   SharedLines& shared_lines() { return shared_lines_; }
@@ -53,18 +51,18 @@ class Nic {
   SimThread* running_thread() const { return home_.running; }
   std::uint32_t node() const { return node_; }
 
-  // A new QP gets its number, and a unit on either side.
+  // Returns the number of the new QP, and assigns its first unit on each side.
   std::uint32_t add_qp(SimQp& qp);
   void remove_qp(SimQp& qp);
 
-  // Forgets what the QP has under way before it is destroyed or reset.
+  // Cancels the work of a QP that is being destroyed or reset.
   void forget_work(SimQp& qp) {
     requester_.completer().forget(qp);
     receiving_units_.forget(qp);
   }
 
  private:
-  // The fabric calls these: Attachment.
+  // Called by the fabric (Attachment).
   static void receive(void* nic, Packet& packet);
   static void left_port(void* nic, const Packet& packet, Picos when);
 

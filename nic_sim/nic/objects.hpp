@@ -1,5 +1,5 @@
-// The verbs objects of a simulated device. Each derives from its libibverbs structure, so that a program's pointers
-// lead straight to it.
+// The verbs objects of a simulated device. Each derives from its libibverbs structure, so that a program's pointer is
+// also a pointer to it.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -12,44 +12,42 @@
 
 #include "common/ring.hpp"
 #include "common/units.hpp"
-#include "nic_sim/host/driver_lock.hpp"
-#include "nic_sim/host/pollable.hpp"
-#include "nic_sim/host/spin_lock.hpp"
+#include "nic_sim/host/polling.hpp"
+#include "nic_sim/host/shared_lines.hpp"
 #include "nic_sim/link/packet.hpp"
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/qp_state.hpp"
-#include "wire/doorbell_registers.hpp"
+#include "wire/doorbell.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope::sim {
 
 class Nic;
 
-// The doorbell registers of a context, by number, with the lock of each that is shared. On mlx4 there is one, for
-// BlueFlame; doorbells need no lock there (rdma-core 44, providers/mlx4/qp.c).
+// The doorbell registers of a context, and a lock for each. mlx4 has one register, locked for BlueFlame only (rdma-core
+// 44, providers/mlx4/qp.c).
 struct SimDoorbells {
   DoorbellRegisters registers;
   std::deque<SpinLock> locks;
-  std::uint32_t qps = 0;  // that were given one
+  std::uint32_t qps = 0;  // QPs that have a register
 };
 
 struct SimContext : ibv_context {
   Nic* nic;
-  std::uint32_t doorbell_registers;         // that it shares among QPs; 0: the driver's default
-  std::unique_ptr<SimDoorbells> doorbells;  // made for the first QP that has one of them
-  std::uint32_t inline_recv;                // bytes, for QPs that are made from now on
+  std::uint32_t doorbell_registers;         // number shared by its QPs; 0: the driver's default
+  std::unique_ptr<SimDoorbells> doorbells;  // created with the first QP that has a register
+  std::uint32_t inline_recv;                // bytes, for QPs that are created later
   int open_objects;
 };
 
 struct SimPd : ibv_pd {
   int users;
-  ibv_pd* parent;  // of a parent domain: what is created in it belongs there, and QPs have a doorbell register apart
+  ibv_pd* parent;  // set for a parent domain: the PD that owns its objects; its QPs have their own doorbell registers
 };
 
 struct SimTd : ibv_td {};
 
-// A translation says where one page of a registered region is: an entry of the NIC's translation cache, when it is
-// there.
+// The address translation of one page of a registered region: a possible entry of the NIC's translation cache.
 struct Translation {
   CachePlace place;
   static constexpr std::uint32_t bytes = 8;  // MTT entry: rdma-core 44 and the mlx4, mlx5 kernel drivers
@@ -59,7 +57,7 @@ struct SimMr : ibv_mr {
   int access;
   int page_bits = 12;
   std::vector<Translation> pages;
-  // Whether [address, address + bytes) lies inside.
+  // True if [address, address + bytes) is inside.
   bool holds(std::uint64_t address, std::uint64_t bytes) const {
     const auto begin = reinterpret_cast<std::uint64_t>(addr);
     return address >= begin && bytes <= length && address - begin <= length - bytes;
@@ -73,39 +71,39 @@ struct SimAh : ibv_ah {
   std::uint8_t priority;
 };
 
-// Which completions the program wants to be told of.
+// Completions for which the program requests an event.
 enum class Notify : std::uint8_t { none, solicited, any };
 
-// A completion queue keeps the program's request for an event here: one event, then it is forgotten.
+// A program's request for one event of a completion queue.
 struct Arming {
-  Notify asked = Notify::none;
-  bool at_nic = false;  // the doorbell has arrived
-  bool met = false;     // a completion came before it was armed
+  Notify requested = Notify::none;
+  bool at_nic = false;     // the doorbell has arrived
+  bool triggered = false;  // a completion was written before the doorbell arrived
 };
 
-// One entry of a completion queue, and when the program can see it.
+// One entry of a completion queue.
 struct alignas(64) Completion {
-  Picos visible;
+  Picos visible;  // from this time on, a poll returns it
   std::uint64_t wr_id;
   SimQp* qp;
-  std::uint64_t index;  // place of the work request in its queue: polling frees all up to it
+  std::uint64_t index;  // of the work request in its queue: a poll frees all up to it
   ibv_wc_status status;
   ibv_wc_opcode opcode;
   std::uint32_t bytes;
   std::uint32_t immediate;
   std::uint32_t source_qp;
-  std::uint16_t source_lid;  // the LID of the port that sent it
+  std::uint16_t source_lid;  // LID of the sending port
   unsigned flags;
   bool of_send;
   bool solicited = false;  // the sender asked for an event
 };
 
-// Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
+// The ring grows with the completions that wait, up to `cqe` entries, so that it stays in the processor's caches.
 struct SimCq : ibv_cq, Pollable {
   SimCq() : ibv_cq{}, Pollable(&first_visible) {}
 
-  // These stand behind the queue's waiters: every completion and every poll look at one cache line, apart from
-  // libibverbs' locks (two members stand in the padding of the ring).
+  // These members follow the queue's waiters, so that a completion or a poll accesses one cache line, besides
+  // libibverbs' locks. (Two members are in the padding of the ring.)
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
   [[no_unique_address]] Ring<Completion> places;
@@ -113,7 +111,7 @@ struct SimCq : ibv_cq, Pollable {
   Arming arming;
 
   int users = 0;    // QPs, counted once for each queue
-  DriverLock lock;  // of polls, when several threads poll
+  DriverLock lock;  // taken by polls if several threads poll
 
   std::uint64_t waiting() const { return written - polled; }
   Completion& at(std::uint64_t n) { return places[n]; }
@@ -123,7 +121,7 @@ struct SimCq : ibv_cq, Pollable {
     return cq.waiting() > 0 ? cq.places[cq.polled].visible : Picos::max();
   }
 
-  // For the next one that is written. There must be room.
+  // The entry for the next completion. Precondition: fewer than `cqe` wait.
   Completion& next_place() {
     if (waiting() == places.size()) grow();
     return at(written++);
@@ -141,16 +139,16 @@ struct QpContext {
   std::uint32_t bytes = 0;
   bool of_responder = false;
   bool gone = false;  // its QP was destroyed
-  // The same as an entry of a list of what a cache of twice the size would hold.
-  struct Listed {
+  // The same, as an entry of a cache of twice the size, which is simulated only to count its misses.
+  struct Shadow {
     CachePlace place;
     std::uint32_t bytes = 0;
-  } listed;
+  } shadow;
 };
 
-// A QP as an entry of the states that are nearest to the units.
+// A QP as an entry of the contexts that are near the units.
 struct NearContext {
-  static constexpr std::uint32_t bytes = 1;  // places are counted
+  static constexpr std::uint32_t bytes = 1;  // the capacity is a number of QPs
   CachePlace place;
 };
 
@@ -160,7 +158,7 @@ struct SimSrq : ibv_srq {
   int users = 0;
 };
 
-// The attributes of a QP that its data path asks for, by their names in ibv_qp_attr.
+// The attributes of a QP that the data path reads, with their names in ibv_qp_attr.
 struct QpSettings {
   unsigned qp_access_flags = 0;
   std::uint8_t max_rd_atomic = 0;
@@ -171,13 +169,13 @@ struct QpSettings {
   std::uint8_t min_rnr_timer = 0;
 };
 
-// The members that every event looks at stand together in whole cache lines, those of few in front, beside libibverbs'
-// locks, and at the end: simulations of many QPs wait for memory.
+// Members that each event accesses are together in whole cache lines; rarely used ones are in front, next to
+// libibverbs' locks, and at the end. Simulations of many QPs are limited by memory accesses.
 struct alignas(64) SimQp : ibv_qp {
   ibv_qp_cap caps;
-  SpinLock* doorbell_lock = nullptr;  // that of its doorbell register; null: nobody else writes there
+  SpinLock* doorbell_lock = nullptr;  // of its doorbell register; null: no other QP uses it
   DriverLock lock;                    // of posts to its send queue
-  ibv_qp_ex* builder = nullptr;       // the device's, of a QP that was made for ibv_wr_*
+  ibv_qp_ex* builder = nullptr;       // for a QP created for ibv_wr_*
   alignas(64) Nic* nic;
   QpContext requester_context;
   QpContext responder_context;
@@ -186,9 +184,9 @@ struct alignas(64) SimQp : ibv_qp {
   std::uint32_t path_mtu = 0;
   std::uint32_t peer_node = 0;
   std::uint32_t peer_qp = 0;
-  std::uint32_t inline_recv = 0;  // bytes of an arriving payload that go to inline_place instead of their buffer
+  std::uint32_t inline_recv = 0;  // payloads of up to this many bytes arrive at inline_place
   InlineReceive inline_place = InlineReceive::nowhere;
-  std::uint16_t generation = 0;  // counts resets: what was under way before one comes to nothing
+  std::uint16_t generation = 0;  // number of resets: events of an earlier generation have no effect
   Transport transport;
   bool signal_all;
   bool has_grh = false;
@@ -203,8 +201,8 @@ struct alignas(64) SimQp : ibv_qp {
   RecvQueue recv;
   AtomicResults results;
   Pace pace;
-  std::vector<ibv_sge> srq_sges;  // those of the RECV that was taken from the shared queue
-  ibv_qp_attr attributes;         // the others as modify_qp left them, for query_qp
+  std::vector<ibv_sge> srq_sges;  // of the current RECV, if it is from a shared queue
+  ibv_qp_attr attributes;         // as set by modify_qp, for query_qp
 
   SimSrq* shared_queue() const { return static_cast<SimSrq*>(srq); }
   RecvQueue& recv_queue() { return srq == nullptr ? recv : shared_queue()->queue; }
@@ -213,12 +211,12 @@ struct alignas(64) SimQp : ibv_qp {
   SimCq& recv_completions() const { return *static_cast<SimCq*>(recv_cq); }
 };
 
-// Whether it takes requests.
+// True if the QP accepts requests.
 inline bool receiving(const SimQp& qp) {
   return qp.state == IBV_QPS_RTR || qp.state == IBV_QPS_RTS;
 }
 
-// Bytes in front of the payload in a RECV.
+// Bytes before the payload in a RECV's buffer.
 inline std::uint32_t grh_room(const SimQp& qp) {
   return facts(qp.transport).grh_room;
 }
@@ -231,43 +229,6 @@ inline SimPd& as_sim(ibv_pd* pd) {
 }
 inline SimQp& as_sim(ibv_qp* qp) {
   return *static_cast<SimQp*>(qp);
-}
-
-// Events carry the part that handles them as their object, and as their argument a QP or a packet, or a QpWord.
-inline SimQp& as_qp(std::uint64_t argument) {
-  return *reinterpret_cast<SimQp*>(argument);
-}
-inline std::uint64_t as_argument(SimQp& qp) {
-  return reinterpret_cast<std::uint64_t>(&qp);
-}
-
-// A QP's number, the generation for which an event was scheduled, and the low bits of a count, of a WQE for example.
-// QPs are found again by QpTable::current, counts by SendQueue::whole.
-struct QpWord {
-  static constexpr unsigned kGenerationBits = 16, kCountBits = 24;
-  static std::uint64_t make(std::uint32_t number, std::uint16_t generation, std::uint64_t count = 0) {
-    constexpr std::uint64_t kMask = (std::uint64_t{1} << kCountBits) - 1;
-    return std::uint64_t{number} << (kGenerationBits + kCountBits) | (count & kMask) << kGenerationBits | generation;
-  }
-  static std::uint64_t make(const SimQp& qp, std::uint64_t count = 0) { return make(qp.qp_num, qp.generation, count); }
-  static std::uint32_t number(std::uint64_t word) {
-    return static_cast<std::uint32_t>(word >> (kGenerationBits + kCountBits));
-  }
-  static std::uint16_t generation(std::uint64_t word) { return static_cast<std::uint16_t>(word); }
-  static std::uint32_t count(std::uint64_t word) {
-    return static_cast<std::uint32_t>(word >> kGenerationBits & ((1u << kCountBits) - 1));
-  }
-};
-
-// A value that only matters as long as its QP is of the generation in which it was made.
-inline std::uint64_t with_generation(std::uint16_t generation, std::uint64_t value) {
-  return value << 16 | generation;
-}
-inline bool of_this_generation(const SimQp& qp, std::uint64_t argument) {
-  return static_cast<std::uint16_t>(argument) == qp.generation;
-}
-inline std::uint64_t without_generation(std::uint64_t argument) {
-  return argument >> 16;
 }
 
 }  // namespace verbscope::sim

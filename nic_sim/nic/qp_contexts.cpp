@@ -28,11 +28,11 @@ void QpContexts::begin_reads() {
 
 void QpContexts::read(void* object, std::uint64_t number) {
   const QpContexts& self = *static_cast<QpContexts*>(object);
-  if (self.miss_time_ == Picos(0)) return at_hand_now(object, number);
-  self.engine_.schedule(self.engine_.now() + self.miss_time_, &at_hand_now, object, number);
+  if (self.miss_time_ == Picos(0)) return available(object, number);
+  self.engine_.schedule(self.engine_.now() + self.miss_time_, &available, object, number);
 }
 
-void QpContexts::at_hand_now(void* object, std::uint64_t number) {
+void QpContexts::available(void* object, std::uint64_t number) {
   QpContexts& self = *static_cast<QpContexts*>(object);
   const Miss miss = self.reads_[number];
   self.free_reads_.push_back(number);

@@ -25,9 +25,9 @@ class QpContexts {
         bus_(bus),
         requesters_(profile.qp_context_cache, Replacement::random, seed),
         responders_(profile.qp_responder_context_cache, Replacement::random, seed ^ 1),
-        responders_apart_(profile.qp_responder_context_cache.value > 0),
-        twice_the_requesters_(Bytes(2 * profile.qp_context_cache.value), Replacement::random, seed ^ 7),
-        twice_the_responders_(Bytes(2 * profile.qp_responder_context_cache.value), Replacement::random, seed ^ 8),
+        separate_responders_(profile.qp_responder_context_cache.value > 0),
+        shadow_requesters_(Bytes(2 * profile.qp_context_cache.value), Replacement::random, seed ^ 7),
+        shadow_responders_(Bytes(2 * profile.qp_responder_context_cache.value), Replacement::random, seed ^ 8),
         near_(Bytes(profile.near_qp_contexts), Replacement::random, seed ^ 6),
         far_time_(profile.far_qp_context),
         counts_(counts),
@@ -39,14 +39,14 @@ class QpContexts {
   QpContexts& operator=(const QpContexts&) = delete;
 
   // Delay until the context of `qp` can be used, if it is cached.
-  Picos distance(SimQp& qp) { return far_time_ == Picos(0) || near_.use(qp.near_context) ? Picos(0) : far_time_; }
+  Picos delay(SimQp& qp) { return far_time_ == Picos(0) || near_.use(qp.near_context) ? Picos(0) : far_time_; }
 
   // Returns true if the context is cached. Else `then` runs with `object` and `argument` when it is. Misses are served
   // in order, each by a read unless an earlier one has fetched the same context. Doorbells keep their order: the cached
   // context of a requester waits behind the misses in line.
-  bool at_hand(QpContext& context, Engine::Action then, void* object, std::uint64_t argument) {
-    if (!context.listed.place.cached()) [[unlikely]]
-      list(context);
+  bool lookup(QpContext& context, Engine::Action then, void* object, std::uint64_t argument) {
+    if (!context.shadow.place.cached()) [[unlikely]]
+      insert_shadow(context);
     if (context.place.cached() && (context.of_responder || line_.empty())) [[likely]] {
       ++counts_.qp_context_hits;
       return true;
@@ -58,7 +58,7 @@ class QpContexts {
 
   void drop(QpContext& context) {
     cache_of(context).drop(context);
-    twice(context).drop(context.listed);
+    shadow_of(context).drop(context.shadow);
   }
   void drop(NearContext& context) { near_.drop(context); }
 
@@ -78,16 +78,16 @@ class QpContexts {
   };
 
   static void read(void* contexts, std::uint64_t miss);
-  static void at_hand_now(void* contexts, std::uint64_t miss);
+  static void available(void* contexts, std::uint64_t miss);
   Cache<QpContext>& cache_of(const QpContext& context) {
-    return context.of_responder && responders_apart_ ? responders_ : requesters_;
+    return context.of_responder && separate_responders_ ? responders_ : requesters_;
   }
-  Cache<QpContext::Listed>& twice(const QpContext& context) {
-    return context.of_responder && responders_apart_ ? twice_the_responders_ : twice_the_requesters_;
+  Cache<QpContext::Shadow>& shadow_of(const QpContext& context) {
+    return context.of_responder && separate_responders_ ? shadow_responders_ : shadow_requesters_;
   }
   void begin_reads();
-  [[gnu::noinline]] void list(QpContext& context) {
-    twice(context).insert(context.listed);
+  [[gnu::noinline]] void insert_shadow(QpContext& context) {
+    shadow_of(context).insert(context.shadow);
     ++counts_.qp_context_misses_twice;
   }
 
@@ -95,8 +95,8 @@ class QpContexts {
   PcieBus& bus_;
   Cache<QpContext> requesters_;
   Cache<QpContext> responders_;
-  bool responders_apart_;
-  Cache<QpContext::Listed> twice_the_requesters_, twice_the_responders_;
+  bool separate_responders_;
+  Cache<QpContext::Shadow> shadow_requesters_, shadow_responders_;
   Cache<NearContext> near_;
   Picos far_time_;
   NicCounts& counts_;

@@ -13,7 +13,7 @@
 
 #include "common/ring.hpp"
 #include "common/units.hpp"
-#include "nic_sim/link/packet.hpp"
+#include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/send_layout.hpp"
@@ -144,14 +144,14 @@ struct RecvQueue {
 struct ReadsUnderWay {
   std::uint64_t begun = 0;
   std::uint64_t ended = 0;
-  std::array<std::uint64_t, kMostReads> wqes{};
+  std::array<std::uint64_t, kMaxReads> wqes{};
 
   std::uint64_t count() const { return begun - ended; }
-  std::uint64_t oldest() const { return wqes[ended % kMostReads]; }
-  std::uint64_t newest() const { return wqes[(begun - 1) % kMostReads]; }
+  std::uint64_t oldest() const { return wqes[ended % kMaxReads]; }
+  std::uint64_t newest() const { return wqes[(begun - 1) % kMaxReads]; }
   void begin(std::uint64_t wqe) {
     if (count() == 0) begun = ended = 0;  // a few outstanding ones stay in one cache line
-    wqes[begun++ % kMostReads] = wqe;
+    wqes[begun++ % kMaxReads] = wqe;
   }
   // Forgets those from work request `wqe` on, which will be sent again.
   void forget_from(std::uint64_t wqe) {
@@ -193,7 +193,7 @@ struct RequesterState {
   SimQp* next_in_line = nullptr;
   PacketQueue unsent;               // built packets in order; the payload of some may still be being read
   PacketQueue answers;              // processed by units, and waiting for a WQE that is being read again
-  bool asked_again = false;         // a lost response was requested again, and nothing has arrived since
+  bool requested_again = false;     // a lost response was requested again, and nothing has arrived since
   bool reading_for_answer = false;  // the WQE of a response is being read again
   bool timer_runs = false;
 
@@ -206,13 +206,13 @@ struct AtomicResults {
     std::uint32_t sequence;
     std::uint64_t value;
   };
-  std::uint64_t kept = 0;
-  std::array<Result, kMostReads> results{};
+  std::uint64_t count = 0;  // so far
+  std::array<Result, kMaxReads> results{};
 
-  void keep(std::uint32_t sequence, std::uint64_t value) { results[kept++ % kMostReads] = {sequence, value}; }
-  // Null if the result is no longer kept.
+  void add(std::uint32_t sequence, std::uint64_t value) { results[count++ % kMaxReads] = {sequence, value}; }
+  // Null if the result was overwritten.
   const Result* find(std::uint32_t sequence) const {
-    const auto* end = results.data() + std::min<std::uint64_t>(kept, kMostReads);
+    const auto* end = results.data() + std::min<std::uint64_t>(count, kMaxReads);
     const auto* result = std::find_if(results.data(), end, [=](const Result& r) { return r.sequence == sequence; });
     return result == end ? nullptr : result;
   }

@@ -42,7 +42,7 @@ void RecvFetcher::fetch(RecvQueue& queue, Engine::Action fetched, std::uint64_t 
   }
 }
 
-SimSrq& RecvFetcher::shared_recvs_are_here(std::uint64_t argument) {
+SimSrq& RecvFetcher::shared_recvs_fetched(std::uint64_t argument) {
   SimSrq& srq = *reinterpret_cast<SimSrq*>(argument & ((std::uint64_t{1} << kAddressBits) - 1));
   srq.queue.fetched += argument >> kAddressBits;
   return srq;

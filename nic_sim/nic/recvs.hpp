@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 
-#include "nic_sim/link/packet.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/completion.hpp"
@@ -33,7 +32,7 @@ class RecvFetcher {
   void fetch(SimSrq& srq);
 
   // Handles the event shared_recvs_fetched. Returns the queue.
-  SimSrq& shared_recvs_are_here(std::uint64_t srq_and_count);
+  SimSrq& shared_recvs_fetched(std::uint64_t srq_and_count);
 
  private:
   void fetch(RecvQueue& queue, Engine::Action fetched, std::uint64_t owner, unsigned shift);

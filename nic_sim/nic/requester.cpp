@@ -1,24 +1,230 @@
 #include "nic_sim/nic/requester.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "nic_sim/link/packet.hpp"
+#include "nic_sim/time/engine.hpp"
+#include "verbs/sge_walk.hpp"
+#include "wire/packet.hpp"
+
 namespace verbscope::sim {
+
+namespace {
+
+// True if the request carries the bytes of the message (SEND, WRITE); false if the response does.
+bool carries_payload(const SendWqe& wqe) {
+  return facts(wqe.verb).carries_payload;
+}
+
+// Size of a request's headers behind its BTH.
+Bytes extensions(const Packet& packet) {
+  Bytes bytes = facts(packet.transport).packet_header;
+  if (packet.has_immediate) bytes += kImmDt;
+  if (packet.first) bytes += facts(packet.verb).request_header;
+  return bytes;
+}
+
+}  // namespace
+
+void PacketBuilder::send_next(SimQp& qp, const SendWqe& wqe) {
+  Packet& packet = make(qp, wqe);
+  count(qp, wqe, packet);
+  if (wqe.inlined) {
+    if (packet.payload > 0) {
+      std::memcpy(packet.data(), qp.send.inline_data_of(wqe.index) + packet.offset, packet.payload);
+    }
+  } else if (packet.payload > 0 && !read_payload(qp, wqe, packet)) {
+    packets_.give_back(packet);
+    return completer_.fail_at(qp, wqe, IBV_WC_LOC_PROT_ERR);
+  }
+  qp.requester.unsent.push(packet);
+  send_ready(qp);
+}
+
+Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
+  const std::uint32_t number = qp.requester.packet_of_next;
+  const std::uint32_t offset = number * qp.path_mtu;
+  Packet& packet = packets_.take(carries_payload(wqe) ? std::min(wqe.length - offset, qp.path_mtu) : 0);
+  packet.kind = Packet::Kind::request;
+  packet.verb = wqe.verb;
+  packet.transport = qp.transport;
+  packet.first = number == 0;
+  packet.last = number + 1 == wqe.packets;
+  packet.has_immediate = wqe.has_immediate && packet.last;
+  packet.has_grh = wqe.has_grh;
+  packet.solicited = wqe.solicited && packet.last;
+  packet.completes = packet.last && wqe.signaled && !facts(qp.transport).reliable;
+  packet.port = qp.port;
+  packet.source_node = node_;
+  packet.target_node = wqe.target_node;
+  packet.source_qp = qp.qp_num;
+  packet.target_qp = wqe.target_qp;
+  packet.sequence = wqe.sequence + number;
+  packet.immediate = wqe.immediate;
+  packet.qkey = wqe.qkey;
+  packet.reads_left = 0;
+  packet.offset = offset;
+  packet.cookie = with_generation(qp.generation, wqe.index);
+  packet.remote_address = wqe.remote_address;
+  packet.rkey = wqe.rkey;
+  packet.length = wqe.length;
+  packet.operand = wqe.operand;
+  packet.compare = wqe.compare;
+  packet.wire_bytes = framing_.bytes(packet.payload, extensions(packet), packet.has_grh);
+  packet.priority = wqe.priority;
+  return packet;
+}
+
+void PacketBuilder::count(SimQp& qp, const SendWqe& wqe, Packet& packet) {
+  ++counts_.packets_sent;
+  packet.counted = false;
+  if (sequence_before(packet.sequence, qp.requester.sequence_unsent)) {
+    ++counts_.packets_resent;
+  } else {
+    qp.requester.sequence_unsent = packet.sequence + (carries_payload(wqe) ? 1 : wqe.sequences);
+    packet.counted = packet.last;
+  }
+}
+
+// Starts the DMA reads of a payload that is not inline; the unit does not wait for them. Returns false if the program
+// has no access to the memory.
+bool PacketBuilder::read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet) {
+  const bool granted = walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, packet.offset, packet.payload,
+                                 [this, &qp](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                                   pieces_.push_back({address, bytes});
+                                   return memory_.grants(*qp.pd, lkey, address, bytes, 0);
+                                 });
+  packet.reads_left = static_cast<std::uint32_t>(pieces_.size());
+  if (granted) {
+    for (const Piece& piece : pieces_) {
+      bus_.dma_read(piece.address, piece.bytes, events_.payload_read, events_.requester, as_argument(packet));
+    }
+  }
+  pieces_.clear();
+  return granted;
+}
+
+void PacketBuilder::payload_read(SimQp& qp, Packet& packet) {
+  if (--packet.reads_left > 0) return;
+  // This may be a repeated packet whose first copy was acknowledged meanwhile. Then the work request is done and its
+  // place may be reused; the receiver drops the copy, whatever is in it.
+  const std::uint64_t wqe = without_generation(packet.cookie);
+  const bool stale = qp.state != IBV_QPS_RTS || !of_this_generation(qp, packet.cookie) || wqe < qp.send.done;
+  if (!stale && !gather(qp, packet)) completer_.fail_at(qp, qp.send.at(wqe), IBV_WC_LOC_PROT_ERR);
+  send_ready(qp);
+}
+
+// Copies the payload into the packet. Returns false if a region was deregistered during the read.
+bool PacketBuilder::gather(SimQp& qp, Packet& packet) const {
+  std::byte* out = packet.data();
+  return walk_sges({qp.send.sges_of(without_generation(packet.cookie)), qp.send.max_sge}, packet.offset, packet.payload,
+                   [this, &out](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                     if (memory_.find(lkey, address, bytes) == nullptr) return false;
+                     memory_.read(address, out, bytes);
+                     out += bytes;
+                     return true;
+                   });
+}
+
+// Packets leave in order, each when its payload was read and the rate of the QP allows it.
+void PacketBuilder::send_ready(SimQp& qp) {
+  PacketQueue& unsent = qp.requester.unsent;
+  while (!unsent.empty() && unsent.front().reads_left == 0 && !qp.requester.waits_for_rate) {
+    Packet& packet = unsent.front();
+    const bool wanted = qp.state == IBV_QPS_RTS && of_this_generation(qp, packet.cookie);
+    if (wanted && !congestion_.may_send(qp, packet, events_.rate_allows, events_.requester)) {
+      qp.requester.waits_for_rate = true;
+      return;
+    }
+    unsent.pop(packets_.memory());
+    if (wanted) {
+      fabric_.send(packet);
+    } else {
+      packets_.give_back(packet);
+    }
+  }
+}
+
+void PacketBuilder::rate_allows(SimQp& qp) {
+  qp.requester.waits_for_rate = false;
+  send_ready(qp);
+  scheduler_.activate(qp);
+}
+
+std::uint64_t WqeProcessor::missing_translations(SimQp& qp) {
+  const SendWqe& wqe = qp.send.at(qp.send.next);
+  std::uint64_t missing = 0;
+  if (!wqe.inlined && wqe.length > 0 && qp.state == IBV_QPS_RTS && qp.send.has_work()) {
+    const std::uint64_t begin = qp.requester.packet_of_next * std::uint64_t{qp.path_mtu};
+    const std::uint64_t limit = wqe.wants_response() ? wqe.length : qp.path_mtu;
+    walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, begin, std::min(wqe.length - begin, limit),
+              [this, &missing](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                missing += memory_.missing_translations(lkey, address, bytes);
+                return true;
+              });
+  }
+  if (wqe.inlined && wqe.length > 0) prefetch(qp.send.inline_data_of(wqe.index), wqe.length);
+  return missing;
+}
+
+Picos WqeProcessor::begin_work(SimQp& qp) {
+  SendWqe& wqe = qp.send.at(qp.send.next);
+  Picos time = profile_.next_packet;
+  if (qp.requester.packet_of_next == 0) {
+    const auto blocks = static_cast<std::int64_t>(wqe.bytes / kWqeBlock.value);
+    time = (wqe.by_blueflame ? profile_.blueflame_wqe : profile_.doorbell_wqe) + profile_.wqe_block * blocks;
+    if (std::exchange(wqe.led_reread, false)) {
+      time += profile_.reread_wqe;
+      scheduler_.note_reread(qp, profile_.reread_wqe);
+    }
+  }
+  if (!wqe.inlined && wqe.length > 0 && facts(wqe.verb).carries_payload) time += profile_.gather;
+  fetcher_.unit_starts(qp, wqe);
+  return scheduler_.begin_work(qp, time);
+}
+
+void WqeProcessor::send_packet(SimQp& qp) {
+  if (qp.state != IBV_QPS_RTS || qp.requester.must_wait() || !qp.send.has_work()) return;
+  SendWqe& wqe = qp.send.at(qp.send.next);
+  if (facts(qp.transport).one_packet && wqe.packets > 1) {
+    return completer_.fail_at(qp, wqe, IBV_WC_LOC_LEN_ERR);  // a datagram is one packet
+  }
+  packets_.send_next(qp, wqe);
+  if (qp.state != IBV_QPS_RTS) return;
+  if (wqe.wants_response()) qp.reads.begin(wqe.index);
+  if (++qp.requester.packet_of_next == wqe.packets) wqe_sent(qp, wqe);
+}
+
+void WqeProcessor::wqe_sent(SimQp& qp, SendWqe& wqe) {
+  SendQueue& queue = qp.send;
+  ++queue.next;
+  qp.requester.packet_of_next = 0;
+  fetcher_.mark_sent(wqe);
+  if (facts(qp.transport).reliable) {
+    if (queue.done + 1 == queue.next) qp.requester.progress_at = engine_.now();
+    retransmitter_.start_timer(qp);
+  }
+}
 
 // The steps of a WQE's life in their order, then the steps that few WQEs take.
 enum class Requester::Step {
   batch_arrives,
-  context_is_here,
+  context_ready,
   wqes_fetched,
-  unit_has_it,
+  unit_assigned,
   translations_read,
-  unit_has_worked,
+  service_done,
   payload_read,
   sent,
   answered,
 
-  wqes_read_again,
+  wqes_reread,
   rate_allows,
   wqe_read_for_answer,
   wqe_handled_for_answer,
-  receiver_wait_over,
+  rnr_wait_over,
   retry_due
 };
 
@@ -33,11 +239,11 @@ Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& p
       contexts_(contexts),
       events_{.requester = this,
               .wqes_fetched = &on<Step::wqes_fetched>,
-              .wqes_read_again = &on<Step::wqes_read_again>,
+              .wqes_reread = &on<Step::wqes_reread>,
               .sent = &on<Step::sent>,
               .wqe_read_for_answer = &on<Step::wqe_read_for_answer>,
               .wqe_handled_for_answer = &on<Step::wqe_handled_for_answer>,
-              .receiver_wait_over = &on<Step::receiver_wait_over>,
+              .rnr_wait_over = &on<Step::rnr_wait_over>,
               .retry_due = &on<Step::retry_due>,
               .payload_read = &on<Step::payload_read>,
               .rate_allows = &on<Step::rate_allows>},
@@ -54,26 +260,26 @@ Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& p
 // The life of a send WQE, from doorbell to completion. Each case runs until the NIC must wait; the event it waits for
 // starts the next case. `argument` is the argument of the event.
 template <Requester::Step step>
-inline void Requester::live(SimQp& qp, std::uint64_t argument) {
+inline void Requester::advance(SimQp& qp, std::uint64_t argument) {
   switch (step) {
     case Step::batch_arrives:  // the batch's doorbell, or the WQE itself by BlueFlame
-      if (!contexts_.at_hand(qp.requester_context, &on<Step::context_is_here>, this, argument)) return;
+      if (!contexts_.lookup(qp.requester_context, &on<Step::context_ready>, this, argument)) return;
       [[fallthrough]];
-    case Step::context_is_here:
-      fetcher_.context_is_here(qp, QpWord::count(argument));
+    case Step::context_ready:
+      fetcher_.context_ready(qp, QpWord::count(argument));
       while (fetcher_.begin_next(qp)) serve();  // doorbell: read the WQEs by DMA; BlueFlame: the QP joins the line
       return;
     case Step::wqes_fetched:
       fetcher_.fetched(qp, QpWord::count(argument));  // the QP joins the line
       break;
-    case Step::unit_has_it:
+    case Step::unit_assigned:
       if (const std::uint64_t missing = processor_.missing_translations(qp); missing > 0) {
         return bus_.dma_read(0, missing * kCacheLine.value, &on<Step::translations_read>, this, as_argument(qp));
       }
       [[fallthrough]];
     case Step::translations_read:
-      return engine_.schedule(processor_.begin_work(qp), &on<Step::unit_has_worked>, this, as_argument(qp));
-    case Step::unit_has_worked:
+      return engine_.schedule(processor_.begin_work(qp), &on<Step::service_done>, this, as_argument(qp));
+    case Step::service_done:
       processor_.send_packet(qp);  // inline payload: send it; else read the payload by DMA
       scheduler_.work_done(qp);    // the QP joins the line again for its next packet or WQE
       break;
@@ -94,22 +300,22 @@ inline void Requester::live(SimQp& qp, std::uint64_t argument) {
 
 // Steps that few WQEs take: after eviction from the WQE cache, congestion, a receiver without RECVs, and loss.
 template <Requester::Step step>
-inline void Requester::detour(SimQp& qp, std::uint64_t argument) {
+inline void Requester::advance_rare(SimQp& qp, std::uint64_t argument) {
   switch (step) {
-    case Step::wqes_read_again:
-      fetcher_.read_again_is_back(qp, QpWord::count(argument));
+    case Step::wqes_reread:
+      fetcher_.reread_done(qp, QpWord::count(argument));
       break;
     case Step::rate_allows:
       packets_.rate_allows(qp);
       break;
     case Step::wqe_read_for_answer:
-      answers_.wqe_is_back(qp, argument);
+      answers_.wqe_reread(qp, argument);
       break;
     case Step::wqe_handled_for_answer:
-      answers_.wqe_is_handled(qp, QpWord::count(argument));
+      answers_.wqe_handled(qp, QpWord::count(argument));
       break;
-    case Step::receiver_wait_over:
-      retransmitter_.receiver_wait_over(qp, QpWord::count(argument));
+    case Step::rnr_wait_over:
+      retransmitter_.rnr_wait_over(qp, QpWord::count(argument));
       break;
     case Step::retry_due:
       retransmitter_.retry_due(qp);
@@ -123,19 +329,19 @@ inline void Requester::detour(SimQp& qp, std::uint64_t argument) {
 // Gives idle units the QPs in line. A QP whose next WQE was evicted leaves the line until the WQE was read again.
 void Requester::serve_line() {
   while (SimQp* qp = scheduler_.next_in_line()) {
-    if (!fetcher_.at_hand(*qp)) continue;
+    if (!fetcher_.next_ready(*qp)) continue;
     scheduler_.give_unit(*qp);
-    live<Step::unit_has_it>(*qp, 0);
+    advance<Step::unit_assigned>(*qp, 0);
   }
 }
 
 // The QP of an event; null if it was destroyed or reset, or no longer sends.
 template <Requester::Step step>
 inline SimQp* Requester::qp_of(std::uint64_t argument) const {
-  if constexpr (step == Step::translations_read || step == Step::unit_has_worked || step == Step::rate_allows) {
+  if constexpr (step == Step::translations_read || step == Step::service_done || step == Step::rate_allows) {
     return &as_qp(argument);
   } else if constexpr (step == Step::payload_read) {
-    return &qps_.once_there(as_packet(argument).source_qp);
+    return &qps_.find_any(as_packet(argument).source_qp);
   } else {
     SimQp* const qp = qps_.current(argument);
     return qp != nullptr && qp->state == IBV_QPS_RTS ? qp : nullptr;
@@ -148,14 +354,14 @@ void Requester::on(void* object, std::uint64_t argument) {
   SimQp* const qp = self.qp_of<step>(argument);
   if (qp == nullptr) return;
   if constexpr (step <= Step::answered) {
-    self.live<step>(*qp, argument);
+    self.advance<step>(*qp, argument);
   } else {
-    self.detour<step>(*qp, argument);
+    self.advance_rare<step>(*qp, argument);
   }
 }
 
 void Requester::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {
-  engine_.schedule(when + profile_.front_end + contexts_.distance(qp), &on<Step::batch_arrives>, this,
+  engine_.schedule(when + profile_.front_end + contexts_.delay(qp), &on<Step::batch_arrives>, this,
                    QpWord::make(qp.qp_num, static_cast<std::uint16_t>(batch), without_generation(batch)));
 }
 
@@ -165,7 +371,7 @@ void Requester::left_port(SimQp& qp, const Packet& packet, Picos when) {
 }
 
 void Requester::take_answer(SimQp& qp, Packet& answer) {
-  live<Step::answered>(qp, as_argument(answer));
+  advance<Step::answered>(qp, as_argument(answer));
 }
 
 }  // namespace verbscope::sim

@@ -2,6 +2,9 @@
 // SendEvents. requester.cpp handles these events, in the order of a WQE's life.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/net/fabric.hpp"
@@ -13,14 +16,102 @@
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
-#include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/nic/wqe_fetcher.hpp"
-#include "nic_sim/nic/wqe_processor.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
+
+// Builds request packets from WQEs, gathers their payload, and sends the packets of each QP in order.
+class PacketBuilder {
+ public:
+  // `node`: number of the NIC's node, the source of the packets.
+  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, LinkType link, NicCounts& counts,
+                const SendEvents& events, const HostMemory& memory, Congestion& congestion, UnitScheduler& scheduler,
+                SendCompleter& completer, std::uint32_t node)
+      : bus_(bus),
+        fabric_(fabric),
+        packets_(packets),
+        framing_(link),
+        counts_(counts),
+        events_(events),
+        memory_(memory),
+        congestion_(congestion),
+        scheduler_(scheduler),
+        completer_(completer),
+        node_(node) {}
+  PacketBuilder(const PacketBuilder&) = delete;
+  PacketBuilder& operator=(const PacketBuilder&) = delete;
+
+  // Builds the next packet of `wqe`, and sends it when its payload has been read. The QP may fail; check its state.
+  void send_next(SimQp& qp, const SendWqe& wqe);
+  // A piece of the payload of `packet` was read. After the last piece the packet is sent.
+  void payload_read(SimQp& qp, Packet& packet);
+  // The QP's first packet no longer waits for the QP's rate or for room at the port.
+  void rate_allows(SimQp& qp);
+
+ private:
+  struct Piece {
+    std::uint64_t address;
+    std::uint64_t bytes;
+  };
+
+  bool gather(SimQp& qp, Packet& packet) const;
+  Packet& make(const SimQp& qp, const SendWqe& wqe);
+  void count(SimQp& qp, const SendWqe& wqe, Packet& packet);
+  bool read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet);
+  void send_ready(SimQp& qp);
+
+  PcieBus& bus_;
+  Fabric& fabric_;
+  PacketPool& packets_;
+  Framing framing_;
+  NicCounts& counts_;
+  const SendEvents& events_;
+  const HostMemory& memory_;
+  Congestion& congestion_;
+  UnitScheduler& scheduler_;
+  SendCompleter& completer_;
+  std::uint32_t node_;
+  std::vector<Piece> pieces_;  // payload of the packet being built; a member to reuse its memory
+};
+
+// A requester unit's work on one packet of a QP's next WQE: address translation, service time, and sending.
+class WqeProcessor {
+ public:
+  WqeProcessor(Engine& engine, const NicProfile& profile, HostMemory& memory, UnitScheduler& scheduler,
+               WqeFetcher& fetcher, PacketBuilder& packets, SendCompleter& completer, Retransmitter& retransmitter)
+      : engine_(engine),
+        profile_(profile),
+        memory_(memory),
+        scheduler_(scheduler),
+        fetcher_(fetcher),
+        packets_(packets),
+        completer_(completer),
+        retransmitter_(retransmitter) {}
+  WqeProcessor(const WqeProcessor&) = delete;
+  WqeProcessor& operator=(const WqeProcessor&) = delete;
+
+  // Number of translations that are not cached, for the addresses of the next packet or of a READ's whole response.
+  std::uint64_t missing_translations(SimQp& qp);
+  // All translations are cached: the unit starts its service time. Returns the end.
+  Picos begin_work(SimQp& qp);
+  // The service time is over: sends the packet if the QP still may. The QP may fail; check its state.
+  void send_packet(SimQp& qp);
+
+ private:
+  void wqe_sent(SimQp& qp, SendWqe& wqe);
+
+  Engine& engine_;
+  const NicProfile& profile_;
+  HostMemory& memory_;
+  UnitScheduler& scheduler_;
+  WqeFetcher& fetcher_;
+  PacketBuilder& packets_;
+  SendCompleter& completer_;
+  Retransmitter& retransmitter_;
+};
 
 class Requester {
  public:
@@ -55,9 +146,9 @@ class Requester {
   template <Step step>
   static void on(void* requester, std::uint64_t argument);
   template <Step step>
-  void live(SimQp& qp, std::uint64_t argument);
+  void advance(SimQp& qp, std::uint64_t argument);
   template <Step step>
-  void detour(SimQp& qp, std::uint64_t argument);
+  void advance_rare(SimQp& qp, std::uint64_t argument);
   template <Step step>
   SimQp* qp_of(std::uint64_t argument) const;
   void serve() {

@@ -1,6 +1,8 @@
-// How a send WQE is laid out, segment by segment, as the driver of each NIC family writes it; and with that its size.
+// The layout of a send WQE, segment by segment, as the driver of each NIC family writes it, and its size.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "wire/wqe.hpp"
@@ -15,12 +17,21 @@ class SendLayout {
     size_ += segment.value;
     return *this;
   }
-  // Inline data: one chunk (mlx5), or chunks that end at 64-byte boundaries, each with a header (mlx4). None when
-  // empty.
-  SendLayout& add_inline(std::uint64_t bytes);
+  // Inline data: one chunk (mlx5), or chunks that end at 64-byte boundaries, each with a header (mlx4). None if `bytes`
+  // is 0.
+  SendLayout& add_inline(std::uint64_t bytes) {
+    const std::uint64_t boundary = facts_->inline_boundary.value;
+    while (bytes > 0) {
+      size_ += kInlineHeader.value;
+      const std::uint64_t chunk = boundary == 0 ? bytes : std::min(bytes, boundary - size_ % boundary);
+      size_ += chunk;
+      bytes -= chunk;
+    }
+    return *this;
+  }
   SendLayout& add_sges(std::uint64_t sges) { return add(kDataSegment * sges); }
 
-  // In 16-byte units, and in whole blocks.
+  // Rounded up to 16-byte units, and to whole blocks.
   std::uint64_t size() const { return round_up(size_, kWqeUnit.value); }
   std::uint64_t blocks_size() const { return round_up(size_, kWqeBlock.value); }
 
@@ -30,25 +41,50 @@ class SendLayout {
 };
 
 // The segments before the data.
-SendLayout begin_layout(NicFamily family, Verb verb, Transport transport);
+inline SendLayout begin_layout(NicFamily family, Verb verb, Transport transport) {
+  const WqeLayout segments = wqe_layout(transport, verb);
+  return SendLayout(family)
+      .add(segments.control)
+      .add(segments.address)
+      .add(segments.remote_address)
+      .add(segments.atomic);
+}
 
-// The rules by which a QP takes a verb.
+// The conditions on which a QP accepts a verb.
 struct VerbRules {
-  bool exists;  // the QP's transport has it, and it is posted to a send queue
+  bool exists;  // the transport has the verb, and it is posted to a send queue
   bool may_inline;
   SendLayout before_data;  // the segments before the data
 };
 
-// The rules of a transport, by verb.
 using TransportRules = EnumTable<Verb, VerbRules>;
-const TransportRules& transport_rules(NicFamily family, Transport transport);
 
-// The size of a send queue's slots (mlx4: one size, a power of two, that fits the largest WQE that the QP may post), or
-// 0 where WQEs are packed in blocks; and the largest WQE itself.
+inline VerbRules make_verb_rules(NicFamily family, Verb verb, Transport transport) {
+  if (!facts(verb).requests || !facts(transport).verbs.has(verb)) return {false, false, SendLayout(family)};
+  return {true, facts(verb).may_inline, begin_layout(family, verb, transport)};
+}
+
+inline const TransportRules& transport_rules(NicFamily family, Transport transport) {
+  static const auto families = make_enum_table<NicFamily>([](NicFamily each) {
+    return make_enum_table<Transport>([each](Transport by) {
+      return make_enum_table<Verb>([=](Verb verb) { return make_verb_rules(each, verb, by); });
+    });
+  });
+  return row_of(row_of(families, family), transport);
+}
+
 struct SlotSize {
-  std::uint32_t slot;
-  std::uint32_t largest;
+  std::uint32_t slot;     // size of a send queue's slots (mlx4: a power of two that holds the largest WQE); 0: no slots
+  std::uint32_t largest;  // size of the largest WQE that the QP may post
 };
-SlotSize send_slot(NicFamily family, Transport transport, std::uint32_t max_inline, std::uint32_t max_sge);
+
+inline SlotSize send_slot(NicFamily family, Transport transport, std::uint32_t max_inline, std::uint32_t max_sge) {
+  // If the transport has WRITE, each slot has room for a remote address segment.
+  const Verb verb = facts(transport).verbs.has(Verb::write) ? Verb::write : Verb::send;
+  const std::uint64_t with_inline = begin_layout(family, verb, transport).add_inline(max_inline).blocks_size();
+  const std::uint64_t with_sges = begin_layout(family, verb, transport).add_sges(max_sge).blocks_size();
+  const auto largest = static_cast<std::uint32_t>(std::max(with_inline, with_sges));
+  return {facts(family).fixed_slots ? std::bit_ceil(largest) : 0, largest};
+}
 
 }  // namespace verbscope::sim

@@ -11,7 +11,7 @@ bool waits_for_reads(SimQp& qp) {
   if (qp.requester.packet_of_next > 0) return false;
   const SendWqe& wqe = qp.send.at(qp.send.next);
   const std::uint64_t under_way = qp.reads.count();
-  const std::uint32_t limit = std::clamp<std::uint32_t>(qp.settings.max_rd_atomic, 1, kMostReads);
+  const std::uint32_t limit = std::clamp<std::uint32_t>(qp.settings.max_rd_atomic, 1, kMaxReads);
   return (wqe.fenced && under_way > 0) || (wqe.wants_response() && under_way >= limit);
 }
 
@@ -102,26 +102,26 @@ ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, con
       units_(static_cast<std::size_t>(units)),
       idle_(units) {}
 
-bool ReceivingUnits::take_in(SimQp* qp, Packet& packet) {
+bool ReceivingUnits::accept(SimQp* qp, Packet& packet) {
   if (packet.kind == Packet::Kind::congestion_notification) {
-    if (qp != nullptr && receiving(*qp)) congestion_.notified(*qp);
-    fabric_.done_with(packet);
+    if (qp != nullptr && receiving(*qp)) congestion_.on_cnp(*qp);
+    fabric_.release(packet);
     return false;
   }
   const bool answer = is_answer(packet);
   if (qp == nullptr || !(answer || is_for(*qp, packet))) {
     if (!answer) ++counts_.dropped_refused;
-    fabric_.done_with(packet);
+    fabric_.release(packet);
     return false;
   }
-  if (packet.marked) congestion_.marked(*qp, packet);
+  if (packet.marked) congestion_.on_marked(*qp, packet);
   if (!answer) ++qp->arrivals.requests;
   qp->arrivals.line.push(packet);
-  get_in_line(*qp);
+  join_line(*qp);
   return true;
 }
 
-void ReceivingUnits::get_in_line(SimQp& qp) {
+void ReceivingUnits::join_line(SimQp& qp) {
   const Arrivals& arrivals = qp.arrivals;
   if (!arrivals.queued && !arrivals.served && !arrivals.line.empty()) line_.push(qp);
 }
@@ -150,7 +150,7 @@ bool ReceivingUnits::refuse_front(SimQp& qp) {
   if (line.empty() || is_answer(line.front()) || receiving(qp)) return false;
   --qp.arrivals.requests;
   ++counts_.dropped_refused;
-  fabric_.done_with(line.pop(packets_));
+  fabric_.release(line.pop(packets_));
   return true;
 }
 
@@ -161,32 +161,32 @@ void ReceivingUnits::note_waited(ReceivingUnit& unit) {
 }
 
 // Detaches the unit from its QP, which joins the line if it has packets.
-void ReceivingUnits::let_go(ReceivingUnit& unit) {
+void ReceivingUnits::detach(ReceivingUnit& unit) {
   unit.qp->arrivals.served = false;
-  get_in_line(*unit.qp);
+  join_line(*unit.qp);
   unit.qp = nullptr;
 }
 
-Packet& ReceivingUnits::answer_is_taken(ReceivingUnit& unit) {
+Packet& ReceivingUnits::answer_done(ReceivingUnit& unit) {
   Packet& packet = unit.qp->arrivals.line.pop(packets_);
-  let_go(unit);
+  detach(unit);
   give_back(number_of(unit));
   return packet;
 }
 
-bool ReceivingUnits::front_is_done(ReceivingUnit& unit) {
+bool ReceivingUnits::request_done(ReceivingUnit& unit) {
   Packet& packet = unit.qp->arrivals.line.pop(packets_);
   --unit.qp->arrivals.requests;
   ++counts_.packets_received;
-  if (packet.kept) {
-    fabric_.taken_in(packet);
+  if (packet.freed_by_writer) {
+    fabric_.free_room(packet);
   } else {
-    fabric_.done_with(packet);
+    fabric_.release(packet);
   }
-  let_go(unit);
+  detach(unit);
   const Picos credits = bus_.posted_credit_at();
   if (credits > engine_.now()) {
-    engine_.schedule(credits, events_.unit_is_free, events_.responder, number_of(unit));
+    engine_.schedule(credits, events_.unit_free, events_.responder, number_of(unit));
     return false;
   }
   give_back(number_of(unit));
@@ -197,8 +197,8 @@ void ReceivingUnits::forget(SimQp& qp) {
   ReceivingUnit& unit = of(qp);
   if ((!unit.waits_for_recv && !unit.waits_for_atomic) || unit.qp != &qp) return;
   unit.waits_for_recv = unit.waits_for_atomic = false;
-  let_go(unit);
-  engine_.schedule(engine_.now(), events_.unit_is_free, events_.responder, number_of(unit));
+  detach(unit);
+  engine_.schedule(engine_.now(), events_.unit_free, events_.responder, number_of(unit));
 }
 
 std::vector<UnitTime> ReceivingUnits::times() const {

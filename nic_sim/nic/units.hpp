@@ -15,7 +15,6 @@
 #include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
-#include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
@@ -191,14 +190,14 @@ class ReceivingUnits {
   // their order. Returns true if it has joined the line.
   bool receive(Packet& packet) {
     SimQp* qp = qps_.find(packet.target_qp);
-    if (qp == nullptr) return take_in(qp, packet);
+    if (qp == nullptr) return accept(qp, packet);
     Arrivals& arrivals = qp->arrivals;
-    arrivals.latest = std::max(engine_.now() + contexts_.distance(*qp), arrivals.latest);
-    if (arrivals.latest == engine_.now()) return take_in(qp, packet);
-    engine_.schedule(arrivals.latest, events_.state_is_near, events_.responder, as_argument(packet));
+    arrivals.latest = std::max(engine_.now() + contexts_.delay(*qp), arrivals.latest);
+    if (arrivals.latest == engine_.now()) return accept(qp, packet);
+    engine_.schedule(arrivals.latest, events_.context_near, events_.responder, as_argument(packet));
     return false;
   }
-  bool state_is_near(Packet& packet) { return take_in(qps_.find(packet.target_qp), packet); }  // the QP may be gone
+  bool context_near(Packet& packet) { return accept(qps_.find(packet.target_qp), packet); }  // the QP may be gone
 
   // True if a unit is idle and a QP is in line.
   bool can_serve() const { return !line_.empty() && !idle_.empty(); }
@@ -216,28 +215,28 @@ class ReceivingUnits {
   }
 
   // The unit has processed the answer in front: removes it from the line and returns it.
-  Packet& answer_is_taken(ReceivingUnit& unit);
+  Packet& answer_done(ReceivingUnit& unit);
   // The unit has finished the request in front. Returns true if the unit is idle now. It is not while its posted writes
-  // lack credits; then the event unit_is_free follows.
-  bool front_is_done(ReceivingUnit& unit);
+  // lack credits; then the event unit_free follows.
+  bool request_done(ReceivingUnit& unit);
 
   // RECVs were fetched for a QP, or for the QPs of a shared receive queue, or a QP's last atomic has finished. Calls
-  // `go_on` with each QP whose first packet waits for that.
-  template <class GoOn>
-  void recvs_came(SimQp& qp, GoOn&& go_on) {
+  // `resume_work` with each QP whose first packet waits for that.
+  template <class Resume>
+  void recvs_fetched(SimQp& qp, Resume&& resume_work) {
     ReceivingUnit& unit = of(qp);
-    if (unit.waits_for_recv && unit.qp == &qp) resume(unit, go_on);
+    if (unit.waits_for_recv && unit.qp == &qp) resume(unit, resume_work);
   }
-  template <class GoOn>
-  void recvs_came(const SimSrq& srq, GoOn&& go_on) {
+  template <class Resume>
+  void recvs_fetched(const SimSrq& srq, Resume&& resume_work) {
     for (ReceivingUnit& unit : units_) {
-      if (unit.waits_for_recv && unit.qp->srq == &srq) resume(unit, go_on);
+      if (unit.waits_for_recv && unit.qp->srq == &srq) resume(unit, resume_work);
     }
   }
-  template <class GoOn>
-  void atomics_ended(SimQp& qp, GoOn&& go_on) {
+  template <class Resume>
+  void atomics_ended(SimQp& qp, Resume&& resume_work) {
     ReceivingUnit& unit = of(qp);
-    if (unit.waits_for_atomic && unit.qp == &qp) resume(unit, go_on);
+    if (unit.waits_for_atomic && unit.qp == &qp) resume(unit, resume_work);
   }
 
   // The QP is flushed, reset or destroyed. Frees its unit if that waits for a RECV or an atomic. (An atomic that waits
@@ -249,17 +248,17 @@ class ReceivingUnits {
 
  private:
   // `qp`: the packet's target; null if there is none.
-  bool take_in(SimQp* qp, Packet& packet);
+  bool accept(SimQp* qp, Packet& packet);
   std::uint32_t number_of(const ReceivingUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
-  void get_in_line(SimQp& qp);
-  void let_go(ReceivingUnit& unit);
+  void join_line(SimQp& qp);
+  void detach(ReceivingUnit& unit);
   bool refuse_front(SimQp& qp);
-  template <class GoOn>
-  void resume(ReceivingUnit& unit, GoOn&& go_on) {
+  template <class Resume>
+  void resume(ReceivingUnit& unit, Resume&& resume_work) {
     if (unit.waits_for_recv) note_waited(unit);
     if (unit.waits_for_atomic) note_held_up(unit, engine_.now() - unit.waiting_since);
     unit.waits_for_recv = unit.waits_for_atomic = false;
-    go_on(*unit.qp);
+    resume_work(*unit.qp);
   }
 
   Engine& engine_;

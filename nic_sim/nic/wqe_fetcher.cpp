@@ -7,11 +7,11 @@ namespace verbscope::sim {
 namespace {
 
 // A unit looks this many WQEs ahead for evicted ones, and reads up to this many more behind them. Assumed.
-constexpr std::uint64_t kReadAgainRun = 8;
+constexpr std::uint64_t kRereadRun = 8;
 
 // A run of work requests, packed into the count of a QpWord: low bits of the first number, and the length.
 constexpr unsigned kRunBits = 5;
-static_assert(2 * kReadAgainRun < 1u << kRunBits);
+static_assert(2 * kRereadRun < 1u << kRunBits);
 constexpr unsigned kFirstBits = QpWord::kCountBits - kRunBits;  // enough: send queues are shorter than 2^19
 std::uint64_t pack_run(std::uint64_t first, std::uint64_t count) {
   return first << kRunBits | count;
@@ -31,7 +31,7 @@ WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, 
       waiting_(profile.wqe_cache, Replacement::random, seed),
       sent_(profile.sent_wqe_cache, profile.sent_wqe_replacement, seed ^ 4) {}
 
-void WqeFetcher::context_is_here(SimQp& qp, std::uint64_t low_first) {
+void WqeFetcher::context_ready(SimQp& qp, std::uint64_t low_first) {
   qp.send.batch(qp.send.whole(low_first, QpWord::kCountBits)).has_context = true;
 }
 
@@ -42,7 +42,7 @@ bool WqeFetcher::begin_next(SimQp& qp) {
   queue.rung += queue.batch(first).count;
   if (SendWqe& wqe = queue.at(first); wqe.by_blueflame) {
     waiting_.insert(wqe);
-    batch_is_here(qp, first);
+    batch_ready(qp, first);
   } else {
     Share& share = share_of(qp);
     share.fetches.push_back({&qp, qp.generation, first});
@@ -69,7 +69,7 @@ void WqeFetcher::fetch_more(Share& share) {
 void WqeFetcher::fetch(SimQp& qp, std::uint64_t first) {
   SendQueue& queue = qp.send;
   Batch& batch = queue.batch(first);
-  share_of(qp).asked_at = engine_.now();
+  share_of(qp).requested_at = engine_.now();
   const std::uint64_t word = QpWord::make(qp, first);
   std::uint64_t begin = queue.at(first).ring_offset, bytes = 0;
   const auto read = [this, &batch, word](std::uint64_t from, std::uint64_t length) {
@@ -100,13 +100,13 @@ void WqeFetcher::fetched(SimQp& qp, std::uint64_t low_first) {
   const std::uint64_t first = qp.send.whole(low_first, QpWord::kCountBits);
   Batch& batch = qp.send.batch(first);
   if (--batch.reads_left > 0) return;
-  if (const Share& share = share_of(qp); !share.fetches.empty()) scheduler_.note_held_up(qp, share.asked_at);
+  if (const Share& share = share_of(qp); !share.fetches.empty()) scheduler_.note_held_up(qp, share.requested_at);
   for (std::uint64_t i = 0; i < batch.count; ++i) waiting_.insert(qp.send.at(first + i));
-  batch_is_here(qp, first);
+  batch_ready(qp, first);
 }
 
 // WQEs become available in the order of posting, whichever fetch completes first.
-void WqeFetcher::batch_is_here(SimQp& qp, std::uint64_t first) {
+void WqeFetcher::batch_ready(SimQp& qp, std::uint64_t first) {
   SendQueue& queue = qp.send;
   queue.batch(first).at_nic = true;
   while (queue.arrived < queue.posted && queue.batch(queue.arrived).at_nic) {
@@ -115,31 +115,31 @@ void WqeFetcher::batch_is_here(SimQp& qp, std::uint64_t first) {
   scheduler_.activate(qp);
 }
 
-bool WqeFetcher::at_hand(SimQp& qp) {
+bool WqeFetcher::next_ready(SimQp& qp) {
   const SendWqe& wanted = qp.send.at(qp.send.next);
   if (qp.requester.packet_of_next > 0) return true;
   const bool here = wanted.staged || wanted.place.cached();
-  if (!here || waiting_.was_full()) read_again_ahead(qp);
+  if (!here || waiting_.was_full()) reread_ahead(qp);
   if (wanted.place.cached()) ++counts_.wqe_cache_hits;
   qp.requester.waiting = !here;
   return here;
 }
 
 // If one of the next few WQEs was evicted, reads it and the evicted ones behind it, with one DMA read per adjacent run.
-void WqeFetcher::read_again_ahead(SimQp& qp) {
+void WqeFetcher::reread_ahead(SimQp& qp) {
   SendQueue& queue = qp.send;
   std::uint64_t first = queue.next;
-  const std::uint64_t near = std::min(queue.next + kReadAgainRun, queue.arrived);
+  const std::uint64_t near = std::min(queue.next + kRereadRun, queue.arrived);
   while (first < near && !queue.at(first).missing()) ++first;
   if (first == near) return;
   queue.at(first).led_reread = true;
-  for (const std::uint64_t end = std::min(queue.next + 2 * kReadAgainRun, queue.arrived); first < end; ++first) {
-    if (queue.at(first).missing()) first = read_again(qp, first, end);
+  for (const std::uint64_t end = std::min(queue.next + 2 * kRereadRun, queue.arrived); first < end; ++first) {
+    if (queue.at(first).missing()) first = reread(qp, first, end);
   }
 }
 
 // Reads again the evicted WQEs from `first` on, before `end`, as far as they are adjacent. Returns the last one.
-std::uint64_t WqeFetcher::read_again(SimQp& qp, std::uint64_t first, std::uint64_t end) {
+std::uint64_t WqeFetcher::reread(SimQp& qp, std::uint64_t first, std::uint64_t end) {
   const std::uint64_t begin = qp.send.at(first).ring_offset;
   std::uint64_t bytes = 0, next = first;
   for (; next < end; ++next) {
@@ -150,12 +150,11 @@ std::uint64_t WqeFetcher::read_again(SimQp& qp, std::uint64_t first, std::uint64
   }
   counts_.wqe_cache_misses += next - first;
   counts_.wqe_cache_reread_lines += bytes / kCacheLine.value;
-  bus_.dma_read(begin, bytes, events_.wqes_read_again, events_.requester,
-                QpWord::make(qp, pack_run(first, next - first)));
+  bus_.dma_read(begin, bytes, events_.wqes_reread, events_.requester, QpWord::make(qp, pack_run(first, next - first)));
   return next - 1;
 }
 
-void WqeFetcher::read_again_is_back(SimQp& qp, std::uint32_t run) {
+void WqeFetcher::reread_done(SimQp& qp, std::uint32_t run) {
   const std::uint64_t first = qp.send.whole(run >> kRunBits, kFirstBits);
   for (std::uint64_t i = first; i < first + (run & ((1u << kRunBits) - 1)); ++i) {
     SendWqe& wqe = qp.send.at(i);
@@ -167,7 +166,7 @@ void WqeFetcher::read_again_is_back(SimQp& qp, std::uint32_t run) {
   scheduler_.activate(qp);
 }
 
-bool WqeFetcher::at_hand_for_response(SimQp& qp, const SendWqe& wqe) {
+bool WqeFetcher::ready_for_response(SimQp& qp, const SendWqe& wqe) {
   if (wqe.staged) return true;
   if (wqe.place.cached()) {
     ++counts_.wqe_cache_hits;
@@ -180,7 +179,7 @@ bool WqeFetcher::at_hand_for_response(SimQp& qp, const SendWqe& wqe) {
   return false;
 }
 
-void WqeFetcher::taken_up(const SimQp& qp, SendWqe& wqe) {
+void WqeFetcher::unit_starts(const SimQp& qp, SendWqe& wqe) {
   if (!wqe.ahead) return;
   wqe.ahead = false;
   Share& share = share_of(qp);
@@ -188,7 +187,7 @@ void WqeFetcher::taken_up(const SimQp& qp, SendWqe& wqe) {
   fetch_more(share);
 }
 
-void WqeFetcher::give_up_share(SimQp& qp) {
+void WqeFetcher::return_share(SimQp& qp) {
   Share& share = share_of(qp);
   for (std::uint64_t i = qp.send.done; i < qp.send.posted; ++i) {
     SendWqe& wqe = qp.send.at(i);
@@ -198,7 +197,7 @@ void WqeFetcher::give_up_share(SimQp& qp) {
   fetch_more(share);
 }
 
-void WqeFetcher::is_sent(SendWqe& wqe) {
+void WqeFetcher::mark_sent(SendWqe& wqe) {
   release(wqe);
   wqe.sent = true;
   if (wqe.wants_response()) sent_.insert(wqe);
@@ -211,7 +210,7 @@ void WqeFetcher::release(SendWqe& wqe) {
 
 void WqeFetcher::forget(SimQp& qp) {
   for (std::uint64_t i = qp.send.done; i < qp.send.posted; ++i) release(qp.send.at(i));
-  give_up_share(qp);
+  return_share(qp);
 }
 
 }  // namespace verbscope::sim

@@ -27,27 +27,27 @@ class WqeFetcher {
 
   // The doorbell or BlueFlame write of a batch has arrived, and the context of its QP is in the NIC. `low_first`: the
   // count of a QpWord, the low bits of the number of the first WQE.
-  void context_is_here(SimQp& qp, std::uint64_t low_first);
+  void context_ready(SimQp& qp, std::uint64_t low_first);
   // Starts the next batch for which that holds, in the order of posting: a BlueFlame WQE is ready, WQEs of a doorbell
   // are read. Returns false if there is none.
   bool begin_next(SimQp& qp);
   // A DMA read of a batch's WQEs has completed.
   void fetched(SimQp& qp, std::uint64_t low_first);
   // A DMA read of evicted WQEs has completed. `run`: their numbers, packed.
-  void read_again_is_back(SimQp& qp, std::uint32_t run);
+  void reread_done(SimQp& qp, std::uint32_t run);
 
   // Returns true if the QP's next WQE is in the NIC; else the QP waits for it. Also starts to read the next WQEs that
   // were evicted.
-  bool at_hand(SimQp& qp);
+  bool next_ready(SimQp& qp);
   // Returns true if the WQE is in the NIC, for the response to it; else reads it again.
-  bool at_hand_for_response(SimQp& qp, const SendWqe& wqe);
+  bool ready_for_response(SimQp& qp, const SendWqe& wqe);
 
   // A unit starts with the WQE: it no longer uses the fetch-ahead share, so that others may be fetched.
-  void taken_up(const SimQp& qp, SendWqe& wqe);
+  void unit_starts(const SimQp& qp, SendWqe& wqe);
   // The QP will not use its fetched WQEs for a long time: gives back their part of the fetch-ahead share.
-  void give_up_share(SimQp& qp);
+  void return_share(SimQp& qp);
   // The last packet of the WQE was built. The WQE is needed again only if a response will be scattered by it.
-  void is_sent(SendWqe& wqe);
+  void mark_sent(SendWqe& wqe);
   // Drops the WQE from the NIC, wherever it is.
   void release(SendWqe& wqe);
   // Drops all WQEs of the QP, which is flushed, reset or destroyed.
@@ -63,16 +63,16 @@ class WqeFetcher {
   // round robin.
   struct alignas(64) Share {
     std::uint64_t bytes = 0;    // of WQEs fetched and not yet used
-    Picos asked_at{0};          // time of the latest fetch
+    Picos requested_at{0};      // time of the latest fetch
     std::deque<Fetch> fetches;  // batches whose fetch has not started
   };
 
   Share& share_of(const SimQp& qp) { return shares_[qp.requester.fetch_share]; }
   void fetch_more(Share& share);
   void fetch(SimQp& qp, std::uint64_t first);
-  void batch_is_here(SimQp& qp, std::uint64_t first);
-  void read_again_ahead(SimQp& qp);
-  std::uint64_t read_again(SimQp& qp, std::uint64_t first, std::uint64_t end);
+  void batch_ready(SimQp& qp, std::uint64_t first);
+  void reread_ahead(SimQp& qp);
+  std::uint64_t reread(SimQp& qp, std::uint64_t first, std::uint64_t end);
 
   Engine& engine_;
   PcieBus& bus_;

@@ -16,7 +16,7 @@
 namespace verbscope {
 namespace {
 
-constexpr Bytes kLongestHeaders{256};  // a generous limit for the headers of a packet
+constexpr Bytes kMaxHeaders{256};  // a generous limit for the headers of a packet
 
 // Reads the parameters of one section. All must be present, and none may be unknown.
 class Section {
@@ -24,21 +24,21 @@ class Section {
   Section(JsonFields& file, const std::string& name)
       : where_(file.where() + ": " + name), fields_(file.at(name), where_) {}
 
-  double number(const std::string& key, double least, double most) {
+  double number(const std::string& key, double min, double max) {
     const double value = json_value<double>(read_parameter(fields_, key, where_), where_ + ": " + key);
-    if (!(value >= least && value <= most)) {
-      fields_.fail_key(key, fmt::format("{} is not from {} to {}", value, least, most));
+    if (!(value >= min && value <= max)) {
+      fields_.fail_key(key, fmt::format("{} is outside {} to {}", value, min, max));
     }
     return value;
   }
   // A key in ns.
-  Picos time(const std::string& key, double least = 0) {
+  Picos time(const std::string& key, double min = 0) {
     constexpr double kSecond = 1e9;
-    return Picos(std::llround(number(key, least, kSecond) * 1e3));
+    return Picos(std::llround(number(key, min, kSecond) * 1e3));
   }
   Bytes bytes(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count(key, 1 << 30))); }
-  Bytes bytes_or_none(const std::string& key) { return Bytes(static_cast<std::uint64_t>(small_number(key, 1 << 30))); }
-  int count(const std::string& key, int most) { return whole(key, 1, most); }
+  Bytes bytes_or_zero(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count_or_zero(key, 1 << 30))); }
+  int count(const std::string& key, int max) { return whole(key, 1, max); }
   // A key whose value is one of the names in `table`. Messages call it `what`.
   template <class Table>
   auto word(const std::string& key, const std::string& what, const Table& table) {
@@ -50,16 +50,16 @@ class Section {
     }
   }
   BytesPerSecond gbits(const std::string& key) { return BytesPerSecond{number(key, 0.001, 10'000) * 1e9 / 8}; }
-  int small_number(const std::string& key, int most) { return whole(key, 0, most); }
+  int count_or_zero(const std::string& key, int max) { return whole(key, 0, max); }
   bool has(const std::string& key) { return fields_.has(key); }
   [[noreturn]] void fail(const std::string& key, const std::string& what) const { fields_.fail_key(key, what); }
   void done() const { fields_.reject_unknown(); }
 
  private:
-  int whole(const std::string& key, int least, int most) {
+  int whole(const std::string& key, int min, int max) {
     const int value = json_value<int>(read_parameter(fields_, key, where_), where_ + ": " + key);
-    if (value < least || value > most) {
-      fields_.fail_key(key, fmt::format("{} is not from {} to {}", value, least, most));
+    if (value < min || value > max) {
+      fields_.fail_key(key, fmt::format("{} is outside {} to {}", value, min, max));
     }
     return value;
   }
@@ -68,10 +68,10 @@ class Section {
   JsonFields fields_;
 };
 
-constexpr double kLeastInterval = 100;  // ns; timers of congestion control are simulated interval by interval
+constexpr double kMinInterval = 100;  // ns; timers of congestion control are simulated interval by interval
 
 // A tenth of a cycle: a thread whose polls take no time would poll forever.
-constexpr double kLeastPoll = 0.03;  // ns
+constexpr double kMinPoll = 0.03;  // ns
 
 HostProfile read_host(JsonFields& file) {
   Section s(file, "host");
@@ -80,9 +80,9 @@ HostProfile read_host(JsonFields& file) {
                    .post_wqe = s.time("post_wqe_ns"),
                    .wc_line = s.time("wc_line_ns"),
                    .doorbell = s.time("doorbell_ns"),
-                   .poll_call = s.time("poll_call_ns", kLeastPoll),
+                   .poll_call = s.time("poll_call_ns", kMinPoll),
                    .poll_cqe = s.time("poll_cqe_ns"),
-                   .poll_memory = s.time("poll_memory_ns", kLeastPoll),
+                   .poll_memory = s.time("poll_memory_ns", kMinPoll),
                    .atomic_add = s.time("atomic_add_ns"),
                    .line_transfer = s.time("line_transfer_ns"),
                    .spinners_at_once = static_cast<std::uint32_t>(s.count("spinners_at_once", 1024)),
@@ -93,7 +93,7 @@ HostProfile read_host(JsonFields& file) {
                    .post_recv_wqe = s.time("post_recv_wqe_ns"),
                    .register_call = s.time("register_call_ns"),
                    .register_page = s.time("register_page_ns"),
-                   .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", HostProfile::kMostWcBuffers)),
+                   .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", HostProfile::kMaxWcBuffers)),
                    .memory_read = s.time("memory_read_ns"),
                    .memory_read_jitter = s.time("memory_read_jitter_ns"),
                    .dram = s.time("dram_ns"),
@@ -121,7 +121,7 @@ LinkProfile read_link(JsonFields& file) {
 DcqcnProfile read_dcqcn(Section& s) {
   DcqcnProfile dcqcn;
   const auto time = [&s](const std::string& key, Picos& value) {
-    if (s.has(key)) value = s.time(key, kLeastInterval);
+    if (s.has(key)) value = s.time(key, kMinInterval);
   };
   time("dcqcn_cnp_interval_ns", dcqcn.cnp_interval);
   time("dcqcn_alpha_timer_ns", dcqcn.alpha_timer);
@@ -131,7 +131,7 @@ DcqcnProfile read_dcqcn(Section& s) {
   if (s.has("dcqcn_fast_recovery")) dcqcn.fast_recovery = s.count("dcqcn_fast_recovery", 1000);
   if (s.has("dcqcn_additive_gbit_per_s")) dcqcn.additive = s.gbits("dcqcn_additive_gbit_per_s");
   if (s.has("dcqcn_hyper_gbit_per_s")) dcqcn.hyper = s.gbits("dcqcn_hyper_gbit_per_s");
-  if (s.has("dcqcn_least_gbit_per_s")) dcqcn.least = s.gbits("dcqcn_least_gbit_per_s");
+  if (s.has("dcqcn_least_gbit_per_s")) dcqcn.min_rate = s.gbits("dcqcn_least_gbit_per_s");
   return dcqcn;
 }
 
@@ -156,7 +156,7 @@ NicProfile read_nic(JsonFields& file) {
                  .atomic_packet = s.time("atomic_packet_ns"),
                  .atomic_operation = s.time("atomic_operation_ns"),
                  .atomic_slots = static_cast<std::uint64_t>(s.count("atomic_slots", 1 << 20)),
-                 .atomic_slot_lowest_bit = s.small_number("atomic_slot_lowest_bit", 32),
+                 .atomic_slot_lowest_bit = s.count_or_zero("atomic_slot_lowest_bit", 32),
                  .transmit = s.time("transmit_ns"),
                  .wqe_cache = s.bytes("wqe_cache_bytes"),
                  .sent_wqe_cache = s.bytes("sent_wqe_cache_bytes"),
@@ -166,7 +166,7 @@ NicProfile read_nic(JsonFields& file) {
                  .qp_context = s.bytes("qp_context_bytes"),
                  .qp_responder_context = s.bytes("qp_responder_context_bytes"),
                  .qp_context_cache = s.bytes("qp_context_cache_bytes"),
-                 .qp_responder_context_cache = s.bytes_or_none("qp_responder_context_cache_bytes"),
+                 .qp_responder_context_cache = s.bytes_or_zero("qp_responder_context_cache_bytes"),
                  .near_qp_contexts = static_cast<std::uint64_t>(s.count("near_qp_contexts", 1 << 20)),
                  .far_qp_context = s.time("far_qp_context_ns"),
                  .qp_context_miss = s.time("qp_context_miss_ns"),
@@ -174,7 +174,7 @@ NicProfile read_nic(JsonFields& file) {
                  .translation_cache = s.bytes("translation_cache_bytes"),
                  .input_buffer = s.bytes("input_buffer_bytes"),
                  .ack_coalescing = s.count("ack_coalescing_messages", 1024)};
-  if (s.has("ack_timeout_floor")) nic.ack_timeout_floor = s.small_number("ack_timeout_floor", 31);
+  if (s.has("ack_timeout_floor")) nic.ack_timeout_floor = s.count_or_zero("ack_timeout_floor", 31);
   if (s.has("ack_timeout_factor")) nic.ack_timeout_factor = s.count("ack_timeout_factor", 64);
   if (s.has("congestion_control"))
     nic.congestion_control = s.word("congestion_control", "congestion control", kCongestionControls);
@@ -188,19 +188,25 @@ SwitchProfile read_switches(Section& s, Bytes mtu) {
                          .alpha = s.number("buffer_alpha", 1.0 / 1024, 1024),
                          .pfc_xoff = s.bytes("pfc_xoff_bytes"),
                          .pfc_xon = s.bytes("pfc_xon_bytes"),
-                         .ecn_least = s.bytes_or_none("ecn_kmin_bytes"),
-                         .ecn_most = s.bytes_or_none("ecn_kmax_bytes"),
+                         .ecn_min = s.bytes_or_zero("ecn_kmin_bytes"),
+                         .ecn_max = s.bytes_or_zero("ecn_kmax_bytes"),
                          .ecn_probability = s.number("ecn_pmax", 0, 1),
-                         .rack_nodes = static_cast<std::uint32_t>(s.small_number("rack_nodes", 1 << 16)),
+                         .rack_nodes = static_cast<std::uint32_t>(s.count_or_zero("rack_nodes", 1 << 16)),
                          .uplinks = 0,
                          .uplink_rate = {}};
   if (switches.rack_nodes > 0) {
     switches.uplinks = static_cast<std::uint32_t>(s.count("uplinks", 1024));
     switches.uplink_rate = s.gbits("uplink_gbit_per_s");
   }
-  if (switches.buffer < mtu + kLongestHeaders) s.fail("buffer_bytes", "must hold a packet of the MTU and its headers");
-  if (switches.pfc_xon > switches.pfc_xoff) s.fail("pfc_xon_bytes", "must not be above pfc_xoff_bytes");
-  if (switches.ecn_least > switches.ecn_most) s.fail("ecn_kmin_bytes", "must not be above ecn_kmax_bytes");
+  if (switches.buffer < mtu + kMaxHeaders)
+    s.fail("buffer_bytes", fmt::format("{} is too small for a packet of the MTU; at least {}", switches.buffer.value,
+                                       (mtu + kMaxHeaders).value));
+  if (switches.pfc_xon > switches.pfc_xoff)
+    s.fail("pfc_xon_bytes",
+           fmt::format("{} must not be above pfc_xoff_bytes {}", switches.pfc_xon.value, switches.pfc_xoff.value));
+  if (switches.ecn_min > switches.ecn_max)
+    s.fail("ecn_kmin_bytes",
+           fmt::format("{} must not be above ecn_kmax_bytes {}", switches.ecn_min.value, switches.ecn_max.value));
   return switches;
 }
 
@@ -213,8 +219,8 @@ FabricProfile read_fabric(JsonFields& file, const ClusterWire& wire) {
   const bool ethernet = facts(wire.link_type).ethernet;
   if (ethernet || s.has("flow_control")) fabric.flow_control = s.word("flow_control", "flow control", kFlowControls);
   if (ethernet != (fabric.flow_control != FlowControl::credits)) {
-    s.fail("flow_control", fmt::format("a link of type {} has {}", to_string(wire.link_type),
-                                       ethernet ? "none or pfc, not credits" : "credits, not none or pfc"));
+    s.fail("flow_control",
+           fmt::format("link type {} needs {}", to_string(wire.link_type), ethernet ? "none or pfc" : "credits"));
   }
   if (ethernet) fabric.switches = read_switches(s, wire.mtu);
   s.done();
@@ -232,8 +238,9 @@ Profile read_profile(const Json& json, const std::string& where) {
                   .link = read_link(file),
                   .nic = read_nic(file),
                   .fabric = read_fabric(file, wire)};
-  if (profile.nic.input_buffer < profile.wire.mtu + kLongestHeaders) {
-    fail("{}: nic: key \"input_buffer_bytes\": must hold a packet of the MTU and its headers", where);
+  if (profile.nic.input_buffer < profile.wire.mtu + kMaxHeaders) {
+    fail("{}: nic: key \"input_buffer_bytes\": {} is too small for a packet of the MTU; at least {}", where,
+         profile.nic.input_buffer.value, (profile.wire.mtu + kMaxHeaders).value);
   }
   if (!std::has_single_bit(profile.nic.atomic_slots)) {
     fail("{}: nic: key \"atomic_slots\": {} is not a power of two", where, profile.nic.atomic_slots);
@@ -255,8 +262,8 @@ int receivers_needed(const Profile& profile) {
   const double sends = nic.requester_units / std::max(quickest_send, 1.0);
   const double receives = nic.responder_units / std::max(slowest_receive, 1.0);
   constexpr double kToSpare = 1.1;  // QPs are not divided evenly among units
-  return std::clamp(static_cast<int>(std::ceil(std::min(kToSpare * sends / receives, 1.0 * kMostReceivers))), 1,
-                    kMostReceivers);
+  return std::clamp(static_cast<int>(std::ceil(std::min(kToSpare * sends / receives, 1.0 * kMaxReceivers))), 1,
+                    kMaxReceivers);
 }
 
 }  // namespace verbscope

@@ -25,7 +25,7 @@ struct HostProfile {
   Picos doorbell;       // one doorbell MMIO with its fences
   Picos poll_call;      // one ibv_poll_cq
   Picos poll_cqe;       // each completion that it returns
-  Picos poll_memory;    // one look at memory that peers write to
+  Picos poll_memory;    // one poll of memory that peers write to
   Picos atomic_add;     // an atomic add to a line that this core changed last, which waits for earlier stores
   Picos line_transfer;  // transfer of a line that another core changed; it serves one core at a time
   // Handing over a spin lock costs a line_transfer for each of this many waiting threads, and this share of one for
@@ -38,7 +38,7 @@ struct HostProfile {
   Picos post_recv_wqe;        // each WQE in it
   Picos register_call;        // one ibv_reg_mr; ibv_dereg_mr is not charged
   Picos register_page;        // each page of 4 KB in it
-  static constexpr std::size_t kMostWcBuffers = 64;
+  static constexpr std::size_t kMaxWcBuffers = 64;
   std::uint64_t wc_buffers;          // lines that a core may have in flight to the link before it stalls
   Picos memory_read;                 // latency: root complex and last-level cache, for a read by the NIC
   Picos memory_read_jitter;          // uniform extra time, from 0 to this
@@ -88,7 +88,7 @@ struct DcqcnProfile {
   int fast_recovery = 5;                                // F: increases of either kind before the target rate rises
   BytesPerSecond additive{40e6 / 8};                    // R_AI
   BytesPerSecond hyper{400e6 / 8};                      // R_HAI
-  BytesPerSecond least{10e6 / 8};                       // minimum rate of a flow
+  BytesPerSecond min_rate{10e6 / 8};                    // minimum rate of a flow
 };
 
 struct NicProfile {
@@ -153,8 +153,8 @@ struct SwitchProfile {
   double alpha = 1;              // limit of a queue relative to the free bytes (Choudhury and Hahne, ToN 1998)
   Bytes pfc_xoff{0};             // per port and priority: the sender pauses above this
   Bytes pfc_xon{0};              // and resumes below this
-  Bytes ecn_least{0};            // K_min: queue length from which packets are marked
-  Bytes ecn_most{0};             // K_max: queue length from which all packets are marked; 0: none are
+  Bytes ecn_min{0};              // K_min: queue length from which packets are marked
+  Bytes ecn_max{0};              // K_max: queue length from which all packets are marked; 0: none are
   double ecn_probability = 0;    // P_max: share that is marked just below K_max
   std::uint32_t rack_nodes = 0;  // nodes per switch; 0: all
   std::uint32_t uplinks = 0;     // cables from each rack switch to the spine
@@ -187,8 +187,8 @@ Profile read_profile(const Json& json, const std::string& where);
 Profile load_profile(const std::string& name);
 
 // The number of nodes that can together receive more than one node sends, for any payload: the worst ratio of the unit
-// capacities of a sender (header-only request) and a receiver (request with payload), at most kMostReceivers.
-inline constexpr int kMostReceivers = 64;
+// capacities of a sender (header-only request) and a receiver (request with payload), at most kMaxReceivers.
+inline constexpr int kMaxReceivers = 64;
 int receivers_needed(const Profile& profile);
 
 }  // namespace verbscope

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "nic_sim/time/prefetch.hpp"
-
 namespace verbscope::sim {
 
 namespace {
@@ -96,9 +94,9 @@ void Engine::fetch_ahead(std::uint64_t place) {
   ahead_ = event.next;
 }
 
-std::uint64_t Engine::run(std::uint64_t most) {
+std::uint64_t Engine::run(std::uint64_t limit) {
   std::uint64_t done = 0;
-  for (; done < most; ++done) {
+  for (; done < limit; ++done) {
     if (near_events_ == 0) [[unlikely]] {
       if (first_far_ >= horizon_) break;
       set_now(first_far_);

@@ -15,8 +15,21 @@
 #include <vector>
 
 #include "common/units.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope::sim {
+
+// Prefetches the cache lines of [address, address + bytes). The address need not be valid.
+inline void prefetch(std::uint64_t address, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  for (std::uint64_t offset = 0; offset < bytes; offset += kCacheLine.value) {
+    __builtin_prefetch(reinterpret_cast<const void*>(address + offset));
+  }
+  __builtin_prefetch(reinterpret_cast<const void*>(address + bytes - 1));
+}
+inline void prefetch(const void* begin, std::uint64_t bytes) {
+  prefetch(reinterpret_cast<std::uint64_t>(begin), bytes);
+}
 
 class Engine {
  public:
@@ -47,8 +60,8 @@ class Engine {
   // Runs the next event. Returns false if there is none before the horizon.
   bool step() { return run(1) == 1; }
 
-  // Runs up to `most` events before the horizon. Returns their number.
-  [[gnu::hot, gnu::noinline]] std::uint64_t run(std::uint64_t most);
+  // Runs up to `limit` events before the horizon. Returns their number.
+  [[gnu::hot, gnu::noinline]] std::uint64_t run(std::uint64_t limit);
 
   // Events from the horizon on must not run yet: other nodes may still affect them.
   std::int64_t horizon() const { return horizon_; }

@@ -11,21 +11,21 @@ namespace {
 constexpr std::size_t kStackBytes = 256 * 1024;  // benchmark threads need little stack; only pages in use take memory
 
 // Boost's guarded stack, which records its address.
-class NotedStack {
+class RecordedStack {
  public:
-  explicit NotedStack(Stack& noted) : noted_(noted), stack_(kStackBytes) {}
+  explicit RecordedStack(Stack& record) : record_(record), stack_(kStackBytes) {}
   boost::context::stack_context allocate() {
     boost::context::stack_context context = stack_.allocate();
-    noted_ = new_stack(static_cast<char*>(context.sp) - context.size, context.size);
+    record_ = new_stack(static_cast<char*>(context.sp) - context.size, context.size);
     return context;
   }
   void deallocate(boost::context::stack_context& context) {
-    forget_stack(noted_);
+    forget_stack(record_);
     stack_.deallocate(context);
   }
 
  private:
-  Stack& noted_;
+  Stack& record_;
   boost::context::protected_fixedsize_stack stack_;
 };
 
@@ -33,7 +33,7 @@ class NotedStack {
 
 Fiber::Fiber(Engine& engine, std::function<void()> body)
     : engine_(engine),
-      context_(std::allocator_arg, NotedStack(stack_),
+      context_(std::allocator_arg, RecordedStack(stack_),
                [this](boost::context::fiber&& caller) { return enter(std::move(caller)); }),
       body_(std::move(body)) {}
 

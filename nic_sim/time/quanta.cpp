@@ -21,11 +21,13 @@ enum class Start { not_yet, now, never };
 void Quanta::at(Picos when, std::function<void()> action) {
   const Picos time = std::max(when, now());
   if (in_quantum_) {
-    if (processes_.size() > 1) fail("an appointment from a simulated thread: needs a cluster of one partition");
+    if (processes_.size() > 1)
+      fail("a simulated thread scheduled an action in a cluster of {} partitions; only one is allowed",
+           processes_.size());
     Engine& engine = processes_.front()->engine;
     engine.set_horizon(std::min(engine.horizon(), time.count()));
   }
-  appointments_.emplace(time, std::move(action));
+  actions_.emplace(time, std::move(action));
 }
 
 Picos Quanta::now() const {
@@ -43,16 +45,16 @@ void Quanta::run_quantum(std::size_t process) {
   LogicalProcess& own = *processes_[process];
   try {
     // If events take no time, they may trigger each other forever.
-    constexpr std::uint64_t kMostAtOnce = 1 << 24;
+    constexpr std::uint64_t kMaxAtOnce = 1 << 24;
     std::uint64_t events = 0;
     do {
       const Picos before = own.engine.now();
-      events = own.engine.run(kMostAtOnce);
-      if (events == kMostAtOnce && own.engine.now() == before) {
-        fail("the simulated time stands still at {:.0f} ns: the cluster profile gives no time to what happens then",
+      events = own.engine.run(kMaxAtOnce);
+      if (events == kMaxAtOnce && own.engine.now() == before) {
+        fail("simulated time does not advance from {:.0f} ns: events take no time; check for times of 0 in the profile",
              static_cast<double>(before.count()) / 1000);
       }
-    } while (events == kMostAtOnce);
+    } while (events == kMaxAtOnce);
   } catch (...) {
     own.error = std::current_exception();
   }
@@ -68,10 +70,10 @@ bool Quanta::all_ended() const {
   return std::ranges::all_of(processes_, [](const LogicalProcess* p) { return p->unfinished_threads == 0; });
 }
 
-void Quanta::keep_appointment() {
-  const auto appointment = appointments_.extract(appointments_.begin());
-  for (LogicalProcess* process : processes_) process->engine.advance_to(appointment.key());
-  appointment.mapped()();
+void Quanta::run_next_action() {
+  const auto action = actions_.extract(actions_.begin());
+  for (LogicalProcess* process : processes_) process->engine.advance_to(action.key());
+  action.mapped()();
   for (std::size_t i = 0; i < processes_.size(); ++i) collect(i);
 }
 
@@ -82,12 +84,12 @@ bool Quanta::begin_next() {
   if (all_ended() && !settling_until_) return false;
   std::int64_t next = next_time();
   if (settling_until_ && next >= settling_until_->count()) return false;
-  for (; !appointments_.empty() && appointments_.begin()->first.count() <= next; next = next_time()) keep_appointment();
+  for (; !actions_.empty() && actions_.begin()->first.count() <= next; next = next_time()) run_next_action();
   if (next == Engine::kNever) {
-    fail("simulation at {:.3f} us: all threads wait and nothing can happen any more", to_seconds(now()) * 1e6);
+    fail("simulation at {:.3f} us: all threads wait, and no event is left", to_seconds(now()) * 1e6);
   }
   std::int64_t horizon = next + longest_.count();
-  if (!appointments_.empty()) horizon = std::min(horizon, appointments_.begin()->first.count());
+  if (!actions_.empty()) horizon = std::min(horizon, actions_.begin()->first.count());
   for (LogicalProcess* process : processes_) process->engine.set_horizon(horizon);
   return true;
 }
@@ -112,8 +114,8 @@ void Quanta::run_share(std::size_t thread, Barrier& barrier) {
   }
 }
 
-void Quanta::settle(Picos most) {
-  settling_until_ = now() + most;
+void Quanta::settle(Picos limit) {
+  settling_until_ = now() + limit;
   run();
   settling_until_.reset();
 }
@@ -132,7 +134,7 @@ void Quanta::run() {
       }
     } catch (const std::system_error& error) {
       start = Start::never;
-      fail("thread {} of {} that simulate cannot be started: {}", others.size() + 2, threads_, error.what());
+      fail("cannot start simulation thread {} of {}: {}; use fewer", others.size() + 2, threads_, error.what());
     }
     start = Start::now;
     run_share(0, barrier);

@@ -4,20 +4,56 @@
 // at a node does not depend on the numbers of partitions and threads.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/awaited.hpp"
+#include "common/clock.hpp"
 #include "common/units.hpp"
-#include "nic_sim/time/barrier.hpp"
 #include "nic_sim/time/logical_process.hpp"
-#include "nic_sim/time/mailbox.hpp"
 
 namespace verbscope::sim {
+
+// A barrier for threads of the host that meet many thousand times a second. While each thread has its own processor, it
+// spins for tens of microseconds before it sleeps, which std::barrier does not.
+class Barrier {
+ public:
+  explicit Barrier(std::uint32_t threads)
+      : threads_(threads), spins_(threads > std::thread::hardware_concurrency() ? 0 : kSpins) {}
+
+  // Returns when all threads have arrived. The last one runs `alone`, which must not throw, before any of them
+  // continues.
+  template <class Alone>
+  void arrive_and_wait(Alone&& alone) {
+    const std::uint32_t round = round_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      alone();
+      round_ = round + 1;
+      return;
+    }
+    for (int spin = 0; spin < spins_; ++spin) {
+      if (round_.load(std::memory_order_acquire) != round) return;
+      cpu_relax();
+    }
+    round_.wait(round);
+  }
+
+ private:
+  static constexpr int kSpins = 2000;  // each takes 20 to 60 ns
+
+  std::uint32_t threads_;
+  int spins_;
+  alignas(64) std::atomic<std::uint32_t> arrived_{0};
+  alignas(64) Awaited<std::uint32_t> round_;
+};
 
 class Quanta {
  public:
@@ -41,8 +77,8 @@ class Quanta {
   // ended. Rethrows exceptions of threads. Throws Error if all threads wait and no event is left.
   void run();
 
-  // Continues after the threads have ended, until no event is left or `most` has passed (timers may be set for later).
-  void settle(Picos most);
+  // Continues after the threads have ended, until no event is left or `limit` has passed (timers may be set for later).
+  void settle(Picos limit);
 
   Picos now() const;
 
@@ -53,7 +89,7 @@ class Quanta {
   void begin_quantum();
   bool begin_next();
   std::int64_t next_time();
-  void keep_appointment();
+  void run_next_action();
   bool all_ended() const;
 
   std::vector<LogicalProcess*> processes_;
@@ -61,7 +97,7 @@ class Quanta {
   Picos longest_;
   std::size_t threads_;
   Collect collect_;
-  std::multimap<Picos, std::function<void()>> appointments_;
+  std::multimap<Picos, std::function<void()>> actions_;
   bool in_quantum_ = false;
   std::optional<Picos> settling_until_;
   std::exception_ptr error_;  // thrown when a quantum should have begun

@@ -14,7 +14,7 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint32_t kMostValue = lookups::MicaStore::kMostValue - cached::kVersionBytes;  // bytes
+constexpr std::uint32_t kMaxValue = lookups::MicaStore::kMaxValue - cached::kVersionBytes;  // bytes
 
 class CachedStore final : public Store {
  public:
@@ -27,9 +27,9 @@ class CachedStore final : public Store {
     if (table.given("--connection") && common.connection != Transport::ud) {
       fail_usage("--connection {}: requests of --store cached go by UD", to_string(common.connection));
     }
-    if (common.size.value_or(0) > kMostValue) {
+    if (common.size.value_or(0) > kMaxValue) {
       fail_usage("--size {}: a value of --store cached has at most {} bytes, for its version lies beside it",
-                 *common.size, kMostValue);
+                 *common.size, kMaxValue);
     }
     options.prefetch = options.prefetch.value_or(Prefetching::batch);
     if (options.prefetch == Prefetching::pipeline) {
@@ -41,9 +41,9 @@ class CachedStore final : public Store {
     common.connection = Transport::ud;
     settle_clients(common);
     cached_.client_threads = common.clients.value_or(1) * common.client_threads.value_or(1);
-    if (!options.small_keys && std::max(common.threads, cached_.client_threads) > kMostTagged) {
+    if (!options.small_keys && std::max(common.threads, cached_.client_threads) > kMaxTagged) {
       fail_usage("--threads {}, {} client threads: a message names one of at most {}", common.threads,
-                 cached_.client_threads, kMostTagged);
+                 cached_.client_threads, kMaxTagged);
     }
     cached_.store = options;
     retry_given_ = table.given("--retry_after");
@@ -114,9 +114,9 @@ class CachedStore final : public Store {
  private:
   // What goes into an immediate is a key alone.
   static void settle_small_keys(StoreOptions& options, const OptionTable& table) {
-    if (options.keys > cached::kMostSmallKeys) {
+    if (options.keys > cached::kMaxSmallKeys) {
       fail_usage("--keys {}: --small_keys has three bytes for a key, for at most {}", options.keys,
-                 cached::kMostSmallKeys);
+                 cached::kMaxSmallKeys);
     }
     if (table.given("--put_percent") && options.put_percent > 0) {
       fail_usage("--put_percent {}: a request of --small_keys has no value; all are GETs", options.put_percent);

@@ -61,7 +61,7 @@ inline KeyHash key_of(const std::byte* end) {
 }
 
 // Small keys: one byte of table, which is always the same, and three of the key.
-inline constexpr std::uint64_t kMostSmallKeys = std::uint64_t{1} << 24;
+inline constexpr std::uint64_t kMaxSmallKeys = std::uint64_t{1} << 24;
 inline constexpr std::uint32_t kTable = 1;
 constexpr std::uint32_t row_of(std::uint64_t key) {
   return kTable << 24 | static_cast<std::uint32_t>(key);
@@ -70,7 +70,7 @@ constexpr std::uint32_t table_in(std::uint32_t row) {
   return row >> 24;
 }
 constexpr std::uint64_t key_in(std::uint32_t row) {
-  return row & (kMostSmallKeys - 1);
+  return row & (kMaxSmallKeys - 1);
 }
 
 }  // namespace verbscope::cached

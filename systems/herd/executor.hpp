@@ -35,7 +35,7 @@ namespace verbscope::herd {
 
 using lookups::MicaStore;
 
-inline constexpr std::size_t kMostItems = BatchCounts::kLongest;  // requests that are worked on at a time
+inline constexpr std::size_t kMaxItems = BatchCounts::kLongest;  // requests that are worked on at a time
 
 // What a thread's loop is compiled for: the options that would be asked for at each request.
 struct ServerPolicy {
@@ -85,10 +85,10 @@ static_assert(sizeof(Item) == kLine);
 // How far the requests of an echo that are under way have come on their walks.
 struct Walks {
   EchoRule rule;
-  const lookups::Chain* chain = nullptr;           // null: they read nothing
-  std::uint32_t bytes = 0;                         // of a request's value
-  std::array<std::uint32_t, kMostItems> places{};  // where each of Executor::items is
-  std::size_t in_pipeline = 0;                     // requests
+  const lookups::Chain* chain = nullptr;          // null: they read nothing
+  std::uint32_t bytes = 0;                        // of a request's value
+  std::array<std::uint32_t, kMaxItems> places{};  // where each of Executor::items is
+  std::size_t in_pipeline = 0;                    // requests
 };
 
 // The requests under way, and where they are executed and answered.
@@ -106,9 +106,9 @@ struct Executor : RequestServer {
   ServerPolicy policy;
   BatchCounts* batches = nullptr;  // counts posts, where they are measured
 
-  std::array<Item, kMostItems> items{};  // collected; those in the pipeline of an echo
-  Item* free = items.data();             // behind those that were collected
-  std::array<Item, 3> steps{};           // of the pipeline: the youngest is made while the oldest is there
+  std::array<Item, kMaxItems> items{};  // collected; those in the pipeline of an echo
+  Item* free = items.data();            // behind those that were collected
+  std::array<Item, 3> steps{};          // of the pipeline: the youngest is made while the oldest is there
   Item* youngest = &steps[0];
   std::uint64_t puts = 0;  // executed
   Walks walks;

@@ -39,8 +39,8 @@ class HerdStore final : public Store {
     common.connection = transport;
     if (alone) common.client_threads = common.client_threads.value_or(kClientsAlone);
     settle_clients(common);
-    if (common.threads >= kMostTagged) {
-      fail_usage("--threads {}: a response names one of at most {}", common.threads, kMostTagged - 1);
+    if (common.threads >= kMaxTagged) {
+      fail_usage("--threads {}: a response names one of at most {}", common.threads, kMaxTagged - 1);
     }
     herd_.store = options;
     herd_.echo_bytes = is_simulated(common.fabric) ? kSimulatedEchoBytes : kEchoBytes;

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 #include "systems/herd/region.hpp"
 #include "systems/store/datagrams.hpp"
 

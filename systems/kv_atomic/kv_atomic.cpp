@@ -2,7 +2,7 @@
 // DrTM-KV as Kalia et al., ATC 2016, section 4.3.2, emulate it.
 #include "common/environment.hpp"
 #include "microbench/run/runner.hpp"
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 #include "systems/kv_atomic/ends.hpp"
 #include "systems/kv_atomic/report.hpp"
 
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kDefaultValue = 32;  // bytes
 constexpr std::uint32_t kSmallestValue = 16;
-constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 24;
 constexpr std::uint32_t kDefaultWindow = 8;
 constexpr std::uint32_t kSendsPerOperation = 2;  // a PUT's WRITE and its unlocking
 constexpr Picos kLease = 2s, kSimLease = 10ms;   // far longer than anybody alive holds a lock
@@ -31,7 +31,7 @@ class KvAtomic final : public Benchmark {
     offer_transports(table, {Verb::fetch_add});
     table.restate("--size", kDefaultValue, "size of a value");
     table.integer("--put_percent", kv_.put_percent, 0u, 100u, "share of PUTs in percent; the others are GETs");
-    table.integer("--keys", kv_.keys, std::uint64_t{1}, kMostKeys, "number of records, all equally popular");
+    table.integer("--keys", kv_.keys, std::uint64_t{1}, kMaxKeys, "number of records, all equally popular");
     table.choice<LockPlacement>(
         "--locks", kv_.locks,
         {{"same", LockPlacement::same}, {"hashed", LockPlacement::hashed}, {"apart", LockPlacement::apart}},

@@ -37,7 +37,7 @@ KvReading KvValues::look_at(const std::byte* value, std::uint64_t key) const {
     std::uint64_t word;
     std::memcpy(&word, value + place * kKvWord, kKvWord);
     const std::uint64_t version = mask(key, place) ^ word;
-    if (version >= kMostKvVersions) return {KvFinding::wrong, 0};
+    if (version >= kMaxKvVersions) return {KvFinding::wrong, 0};
     if (place == 0) reading.version = version;
     if (version != reading.version) reading.finding = KvFinding::torn;
   }

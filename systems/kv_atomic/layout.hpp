@@ -11,7 +11,7 @@ namespace verbscope {
 
 inline constexpr std::uint64_t kKvWord = 8;       // bytes of a lock, and of each piece of a value
 inline constexpr std::uint64_t kKvRecord = 4096;  // bytes: records begin on multiples of it
-inline constexpr std::uint64_t kMostKvVersions = std::uint64_t{1} << 32;
+inline constexpr std::uint64_t kMaxKvVersions = std::uint64_t{1} << 32;
 
 // The places of the locks: in the last word of each record, in a word behind the value that the key chooses, or in a
 // table of words behind all records.

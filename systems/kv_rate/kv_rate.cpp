@@ -51,7 +51,7 @@ class KvRate final : public Benchmark {
     table.restate("--inline_size", Json(),
                   fmt::format("largest payload that is sent inline (default: {} for herd and cached; PUTs of up to {} "
                               "for the other stores)",
-                              kResponseInline, kMostInlinedPut));
+                              kResponseInline, kMaxInlinedPut));
     table.restate("--clients", Json(), fmt::format("client machines (default 1; sim {})", kPaperMachines));
     table.restate("--client_threads", Json(), fmt::format("threads of each client (default 1; sim {})", kPaperThreads));
     table.choice<StoreKind>("--store", kv_.store,
@@ -92,15 +92,15 @@ class KvRate final : public Benchmark {
                   "index buckets per server thread, 8 slots each, a power of two (default: one per two keys)");
     table.bytes("--log", kv_.log, std::uint64_t{2048}, std::uint64_t{1} << 39,
                 "log size per server thread, a power of two (default: its items and a quarter more)");
-    table.integer("--accesses", kv_.accesses, 0u, kMostAccesses,
+    table.integer("--accesses", kv_.accesses, 0u, kMaxAccesses,
                   "replace HERD's store by an echo, which reads this many random places of memory per request, one "
                   "after the other, and returns the value");
   }
 
   void adjust(Options& o) override {
     o.size = o.size.value_or(kDefaultValue);
-    if (*o.size < kLeastStoreValue || *o.size > kMostStoreValue) {
-      fail_usage("--size {}: a value has from {} to {} bytes", *o.size, kLeastStoreValue, kMostStoreValue);
+    if (*o.size < kMinStoreValue || *o.size > kMaxStoreValue) {
+      fail_usage("--size {}: a value has from {} to {} bytes", *o.size, kMinStoreValue, kMaxStoreValue);
     }
     if (o.header_only) fail_usage("--header_only: a value has bytes");
     if (o.post_list != 1) fail_usage("--post_list {}: --batching makes lists of what there is", o.post_list);

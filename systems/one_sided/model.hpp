@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 #include "systems/one_sided/ends.hpp"
 
 namespace verbscope {

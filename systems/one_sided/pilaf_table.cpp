@@ -11,7 +11,7 @@ namespace verbscope {
 namespace {
 
 constexpr std::uint32_t kFreeBucket = 0xffffffff;
-constexpr std::uint32_t kMostMoves = 500;
+constexpr std::uint32_t kMaxMoves = 500;
 constexpr std::uint64_t kItemAlignment = 8;
 
 }  // namespace
@@ -36,7 +36,7 @@ std::vector<std::uint32_t> PilafTable::place_all(const TableContents& contents) 
       std::uint32_t which = 0;
       while (which < kBuckets && owners[bucket_at(key, which) / sizeof(PilafBucket)] != kFreeBucket) ++which;
       if (which == kBuckets) which = static_cast<std::uint32_t>(mix(homeless + moves * kMixStep) % kBuckets);
-      if (moves == kMostMoves) fail("a cuckoo table of {} keys: key {} finds no place", keys_, i);
+      if (moves == kMaxMoves) fail("a cuckoo table of {} keys: key {} finds no place", keys_, i);
       std::swap(homeless, owners[bucket_at(key, which) / sizeof(PilafBucket)]);
     }
   }

@@ -108,7 +108,7 @@ class OneSidedStore final : public Store {
     value_bytes_ = o.size.value_or(0);
     threads_ = o.threads;
     const std::uint32_t message = layout().message_bytes();
-    if (!table.given("--inline_size")) o.inline_size = message <= kMostInlinedPut ? message : 0;
+    if (!table.given("--inline_size")) o.inline_size = message <= kMaxInlinedPut ? message : 0;
     o.inline_size = std::max(o.inline_size, kPutTagBytes);
   }
 

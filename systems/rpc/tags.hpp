@@ -12,7 +12,7 @@ inline constexpr std::uint32_t kStatusBytes = 1;
 // An immediate: the thread of the server in a response, the client in a request by SEND; and the low bits of the
 // request's number.
 inline constexpr std::uint32_t kTagNumbers = 1u << 20;
-inline constexpr std::uint32_t kMostTagged = 1u << 12;  // threads, clients
+inline constexpr std::uint32_t kMaxTagged = 1u << 12;  // threads, clients
 constexpr std::uint32_t tag_of(std::uint32_t who, std::uint64_t number) {
   return who * kTagNumbers + static_cast<std::uint32_t>(number % kTagNumbers);
 }

@@ -1,7 +1,7 @@
 // The closed-form model of a sequencer's server: what comes in and what goes out, composed.
 #include <vector>
 
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 #include "systems/rpc/server.hpp"
 #include "systems/sequencer/result.hpp"
 

@@ -15,7 +15,7 @@ namespace {
 
 using lookups::MicaStore;
 
-constexpr std::uint64_t kMostBuckets = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMaxBuckets = std::uint64_t{1} << 32;
 constexpr std::uint64_t kKeysOfABucket = 2;  // on average, at most, where nothing else is said
 constexpr std::uint64_t kFewestLogBytes = 1 << 16;
 
@@ -40,7 +40,7 @@ void check_cache_options(const StoreOptions& options, const OptionTable& table) 
     fail_usage("--max_batch {}: requests are ended one by one without --batching or --prefetch batch",
                options.max_batch);
   }
-  if (options.buckets && (!std::has_single_bit(*options.buckets) || *options.buckets > kMostBuckets)) {
+  if (options.buckets && (!std::has_single_bit(*options.buckets) || *options.buckets > kMaxBuckets)) {
     fail_usage("--buckets {}: a power of two up to 2^32", *options.buckets);
   }
   if (options.log && !std::has_single_bit(*options.log)) fail_usage("--log {}: a power of two", *options.log);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kAllPlaces = std::uint64_t{1} << 20;  // of all oracles of a process: 32 MB
 constexpr std::uint64_t kFewestPlaces = 64;
-constexpr std::uint64_t kMostWraps = 1024;  // of the number in a short version
+constexpr std::uint64_t kMaxWraps = 1024;  // of the number in a short version
 
 }  // namespace
 
@@ -46,7 +46,7 @@ bool ClientOracle::written(std::uint64_t key, StoreVersion version) const {
   if (version.initial()) return true;
   if (version.writer() >= clients_) return false;
   if (!values_.short_versions()) return workload_->op(version.writer(), version.number()) == StoreOp{key, true};
-  for (std::uint64_t wraps = 0; wraps < kMostWraps; ++wraps) {
+  for (std::uint64_t wraps = 0; wraps < kMaxWraps; ++wraps) {
     const std::uint64_t number = wraps << StoreValues::kShortNumberBits | version.number();
     if (workload_->op(version.writer(), number) == StoreOp{key, true}) return true;
   }

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "microbench/loop/batch_counts.hpp"
-#include "pcie_model/wqe_size.hpp"
+#include "pcie_model/costs.hpp"
 #include "systems/rpc/server.hpp"
 
 namespace verbscope {

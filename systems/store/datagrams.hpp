@@ -6,7 +6,7 @@
 
 #include "common/json.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 
 namespace verbscope {
 

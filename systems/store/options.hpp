@@ -10,9 +10,9 @@ namespace verbscope {
 
 enum class StoreKind : std::uint8_t { herd, cached, pilaf, farm, farm_var };
 
-inline constexpr std::uint32_t kLeastStoreValue = 4;    // bytes
-inline constexpr std::uint32_t kMostStoreValue = 1000;  // bytes, that of HERD
-inline constexpr std::uint32_t kMostAccesses = 16;      // of a request that is echoed
+inline constexpr std::uint32_t kMinStoreValue = 4;     // bytes
+inline constexpr std::uint32_t kMaxStoreValue = 1000;  // bytes, that of HERD
+inline constexpr std::uint32_t kMaxAccesses = 16;      // of a request that is echoed
 
 // How a server hides the latency of memory (docs/systems.md).
 enum class Prefetching : std::uint8_t { off, pipeline, batch };

@@ -62,7 +62,7 @@ class Store {
 inline constexpr std::uint32_t kPaperMachines = 17;
 inline constexpr std::uint32_t kPaperThreads = 3;
 inline constexpr std::uint32_t kResponseInline = 143;  // bytes: longer responses are read by DMA there, on Apt
-inline constexpr std::uint32_t kMostInlinedPut = 256;  // bytes, of a message: what they inline at most
+inline constexpr std::uint32_t kMaxInlinedPut = 256;   // bytes, of a message: what they inline at most
 
 // The machines and threads of clients that a simulated run has where nothing else is said.
 void settle_clients(Options& common);

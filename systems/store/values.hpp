@@ -12,7 +12,7 @@ namespace verbscope {
 // none.
 class StoreVersion {
  public:
-  static constexpr std::uint32_t kMostWriters = (1u << 20) - 1;
+  static constexpr std::uint32_t kMaxWriters = (1u << 20) - 1;
 
   constexpr StoreVersion() = default;  // before the run
   constexpr StoreVersion(std::uint32_t writer, std::uint64_t number)
@@ -47,7 +47,7 @@ struct StoreReading {
 class StoreValues {
  public:
   static constexpr int kShortNumberBits = 20;  // low bits of the PUT's number in a short version
-  static constexpr std::uint32_t kMostShortWriters = (1u << 12) - 1;
+  static constexpr std::uint32_t kMaxShortWriters = (1u << 12) - 1;
 
   StoreValues(std::uint64_t seed, std::size_t bytes) : seed_(mix(seed)), bytes_(bytes) {}
 

@@ -3,7 +3,7 @@
 
 #include "analysis/overview.hpp"
 #include "analysis/shape_changes.hpp"
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {

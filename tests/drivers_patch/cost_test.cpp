@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "drivers_patch/counter_report.hpp"
-#include "pcie_model/dma.hpp"
+#include "pcie_model/costs.hpp"
 #include "tests/pcie_model/clusters.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope::driver {
 namespace {
@@ -45,7 +45,7 @@ PciePerOp modelled(const ClusterWire& cluster, const VerbShape& shape, const Pre
     add_weighted(cost, mmio_lines(cluster.pcie, predicted.wqe_lines), 1);
   }
   if (facts(shape.verb).carries_payload && !shape.inlined) add_packets(dma_read);
-  const Bytes room = inline_receive_room(cluster.family, shape.transport, shape.verb, cluster.cqe_bytes).most;
+  const Bytes room = inline_receive_room(cluster.family, shape.transport, shape.verb, cluster.cqe_bytes).max_payload;
   const bool may_be_in_cqe = cluster.family == NicFamily::mlx5 && shape.payload <= room;
   if (facts(shape.verb).wants_response && !may_be_in_cqe) add_packets(dma_write);
   return cost;

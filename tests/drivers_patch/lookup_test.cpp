@@ -36,7 +36,7 @@ TEST(DriverLookup, AKeyThatIsNotThereIsMissedSoonAfterAnyNumberOfOthers) {
 TEST(DriverLookup, KeysBehindErasedOnesAreFound) {
   Lookup lookup;
   ASSERT_TRUE(lookup.open());
-  constexpr std::uint64_t kFirst = 16, kKeys = Lookup::kMost;
+  constexpr std::uint64_t kFirst = 16, kKeys = Lookup::kMax;
   for (std::uint64_t key = kFirst; key < kFirst + kKeys; ++key) {
     ASSERT_TRUE(lookup.insert(key, reinterpret_cast<void*>(key * 8)));
   }

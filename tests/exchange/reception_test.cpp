@@ -200,7 +200,7 @@ TEST(Reception, AGigabyteIsNotRead) {
 TEST(Reception, ManyStrangersAreNotNamedOneByOneAndHoldNobodyUp) {
   Door door(1);
   std::vector<Fd> strangers;
-  for (std::size_t i = 0; i < kMostHandshakes + 20; ++i) strangers.push_back(door.knock());
+  for (std::size_t i = 0; i < kMaxHandshakes + 20; ++i) strangers.push_back(door.knock());
   const Channel client = door.join();
   EXPECT_EQ(door.error(), "(nothing thrown)");
   const std::string told = door.told();

@@ -90,8 +90,8 @@ class Grammar {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Grammar grammar(data, size);
   const std::string list = grammar.list();
-  constexpr std::size_t kMostGroups = 8;  // the documented number of brackets in a name
-  const bool possible = grammar.names().size() <= verbscope::kMaxHosts && grammar.most_groups() <= kMostGroups;
+  constexpr std::size_t kMaxGroups = 8;  // the documented number of brackets in a name
+  const bool possible = grammar.names().size() <= verbscope::kMaxHosts && grammar.most_groups() <= kMaxGroups;
   verbscope::fuzz::expect_value_or_error([&] {
     std::vector<std::string> names;
     try {

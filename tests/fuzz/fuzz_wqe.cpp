@@ -39,7 +39,7 @@ void check(bool holds, const char* what) {
 // What is true of each WQE, whatever the memory has.
 void check_read(const SendQueue& queue, std::uint32_t position, Refusal refusal, const Wqe& wqe) {
   const std::uint64_t place = queue.family == NicFamily::mlx4 ? queue.slot_bytes : queue.bytes();
-  check(wqe.bytes <= place && wqe.bytes <= kMostWqeBytes, "is longer than its place");
+  check(wqe.bytes <= place && wqe.bytes <= kMaxWqeBytes, "is longer than its place");
   check(wqe.blocks == (wqe.bytes + 63) / 64, "has other blocks than its size");
   const std::uint32_t rounds = queue.family == NicFamily::mlx4 ? 2 * queue.slots : 65536;
   check(position_behind(queue, position, wqe.blocks) < rounds, "is followed by no position");
@@ -118,12 +118,12 @@ HandWqe choose_wqe(const Choice& choice, bool datagram, Input& input) {
     wqe.swap_or_add = input.number(8);
     wqe.compare = input.number(8);
   }
-  constexpr std::uint32_t kMostInline = 800, kMostElements = 50;  // of which the longest takes less than 1008 bytes
+  constexpr std::uint32_t kMaxInline = 800, kMaxElements = 50;  // of which the longest takes less than 1008 bytes
   if (input.flag()) {
-    wqe.inline_data.resize(input.below(kMostInline));
+    wqe.inline_data.resize(input.below(kMaxInline));
     for (std::uint8_t& byte : wqe.inline_data) byte = static_cast<std::uint8_t>(input.number(1));
   } else {
-    wqe.elements.resize(input.below(kMostElements));
+    wqe.elements.resize(input.below(kMaxElements));
     for (ibv_sge& element : wqe.elements) {
       element = {.addr = input.number(8),
                  .length = static_cast<std::uint32_t>(input.number(4)) & 0x7fffffff,

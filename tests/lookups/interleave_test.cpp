@@ -107,7 +107,7 @@ TEST(Interleave, AllocatesNothing) {
   for (std::uint32_t i = 0; i < 100; ++i) starts[i] = i;
   HostNode node;
   const std::size_t before = allocations_of_this_thread();
-  for (const Variant variant : kVariants) look_up(node, chain, variant, kMostBatch, starts, ends.data());
+  for (const Variant variant : kVariants) look_up(node, chain, variant, kMaxBatch, starts, ends.data());
   EXPECT_EQ(allocations_of_this_thread() - before, 0u);
 }
 #endif

@@ -22,7 +22,7 @@ MicaEnd put(MicaStore& store, const KeyHash& key, const std::string& value) {
 
 // The value, or "-" and how the GET ended.
 std::string get(MicaStore& store, const KeyHash& key) {
-  std::array<char, MicaStore::kMostValue> value;
+  std::array<char, MicaStore::kMaxValue> value;
   std::size_t length = 0;
   const MicaEnd end = store.get(key, reinterpret_cast<std::byte*>(value.data()), length);
   if (end == MicaEnd::hit) return {value.data(), length};
@@ -200,7 +200,7 @@ TEST(MicaStore, AllWaysToGetYieldTheSame) {
   std::size_t hits = 0;
   for (std::uint64_t i = 0; i < 333; ++i) {
     keys.push_back({mix(i), i});
-    std::array<std::byte, MicaStore::kMostValue> value;
+    std::array<std::byte, MicaStore::kMaxValue> value;
     std::size_t length = 0;
     expected.push_back({store.get(keys.back(), value.data(), length), 0});
     if (expected.back().end != MicaEnd::hit) continue;

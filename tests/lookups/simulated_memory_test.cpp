@@ -6,7 +6,7 @@
 #include "lookups/chain.hpp"
 #include "lookups/variant.hpp"
 #include "nic_sim/cluster.hpp"
-#include "nic_sim/host/memory_misses.hpp"
+#include "nic_sim/host/core.hpp"
 #include "nic_sim/host/sim_node.hpp"
 
 namespace verbscope::lookups {

@@ -24,7 +24,7 @@ template <class Structure>
 void expect_all_ways_yield(const Structure& structure, std::span<const typename Structure::Key> keys,
                            const std::vector<typename Structure::Result>& expected) {
   for (const lookups::Variant variant : lookups::kVariants) {
-    for (std::size_t batch = 1; batch <= lookups::kMostBatch; ++batch) {
+    for (std::size_t batch = 1; batch <= lookups::kMaxBatch; ++batch) {
       EXPECT_EQ(look_up_all(structure, variant, batch, keys), expected) << to_string(variant) << ", batch " << batch;
     }
   }

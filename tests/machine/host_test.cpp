@@ -93,7 +93,7 @@ TEST(HostEvent, OnAClosedChannelIsAnError) {
 TEST(HostNode, ClockGoesForwardAndTheRestIsFree) {
   const HostNode node;
   const Picos before = node.now();
-  node.relax();
+  node.idle();
   node.work(Nanos(1'000'000'000));
   const Picos after = node.now();
   EXPECT_GE(after, before);

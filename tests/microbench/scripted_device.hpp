@@ -166,14 +166,14 @@ class ScriptedDevice {
 struct ScriptedNode {
   std::int64_t time = 0;
   std::function<void()> on_idle = [] {};
-  std::function<void()> on_look = [] {};
+  std::function<void()> on_poll_memory = [] {};
 
   Picos now() { return Picos(time += 1000); }
-  void relax() { on_idle(); }
-  void relax_until(Picos) { on_idle(); }
+  void idle() { on_idle(); }
+  void idle_until(Picos) { on_idle(); }
   void work(Nanos) {}
   void watch(const void*, std::size_t) {}
-  void look(std::size_t = 1) { on_look(); }
+  void poll_memory(std::size_t = 1) { on_poll_memory(); }
   void prefetch(const void*) {}
   void load(const void*) {}
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) { return std::exchange(word, word + amount); }

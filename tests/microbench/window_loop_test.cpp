@@ -128,7 +128,7 @@ TEST(WindowLoop, ReadsSeenInMemoryAreBackWhenTheirLastByteIs) {
   WindowThread thread(2, 4, 1, 8);
   thread.state.by_memory = true;
   int looks = 0;
-  thread.node.on_look = [&] {  // every third look finds the oldest one there
+  thread.node.on_poll_memory = [&] {  // every third look finds the oldest one there
     if (++looks % 3 == 0) thread.landing[thread.state.head % 4 * kStride + 7] = std::byte{1};
   };
   thread.run(80);

@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-TEST(QKey, AWrongOneIsDropped) {
+TEST(QKey, PacketWithWrongQKeyIsDropped) {
   Pair pair(IBV_QPT_UD);
   pair.b.post_recv(pair.qb, kIn, 256, 1);
   ASSERT_EQ(pair.a.post(pair.qa, {.length = 8}, pair.ah, pair.qb->qp_num, 0x2222), 0);
@@ -23,7 +23,7 @@ TEST(QKey, AWrongOneIsDropped) {
   EXPECT_THAT(ids(pair.b.poll_recvs()), ElementsAre(1));
 }
 
-TEST(WrongTarget, PacketsForNoQpOrOneOfAnotherTransportAreDropped) {
+TEST(WrongTarget, PacketsForUnknownQpOrOtherTransportAreDropped) {
   Pair pair(IBV_QPT_UD);
   ibv_qp* rc = pair.b.make_qp(IBV_QPT_RC);
   ASSERT_EQ(bring_up(pair.b, rc, {}, 0, pair.qa->qp_num), 0);
@@ -37,7 +37,7 @@ TEST(WrongTarget, PacketsForNoQpOrOneOfAnotherTransportAreDropped) {
   EXPECT_THAT(pair.a.poll_sends(), SizeIs(3));
 }
 
-TEST(WrongTarget, AConnectedQpHearsOnlyItsPeer) {
+TEST(WrongTarget, ConnectedQpAcceptsOnlyItsPeer) {
   Pair pair(IBV_QPT_UC);
   ibv_qp* stranger = pair.a.make_qp(IBV_QPT_UC);
   ASSERT_EQ(bring_up(pair.a, stranger, {}, 1, pair.qb->qp_num), 0);
@@ -65,7 +65,7 @@ TEST(Ports, AreSeparateNetworks) {
   EXPECT_THAT(ids(nodes.b.poll_recvs()), ElementsAre(1));
 }
 
-TEST(Ports, EachHasARateOfItsOwn) {
+TEST(Ports, EachHasItsOwnRate) {
   // 60 messages of 4096 bytes from each of two QPs. With 26 bytes of headers and CRCs on UC, a packet has 4122 bytes
   // and takes 604.6 ns at 54.54 Gb/s: 36.3 us for 60 packets, 72.6 us for 120.
   const auto time = [](std::uint8_t port_of_second) {

@@ -15,7 +15,7 @@ using testing::SizeIs;
 constexpr Nanos kWork = std::chrono::microseconds(10);
 constexpr int kCore = 13;  // two_nodes.cpp uses the other cores, from 0 upwards
 
-TEST(PostingAhead, AWqeLeavesAtItsThreadsTime) {
+TEST(PostingAhead, WqeLeavesAtThreadTime) {
   OneSided pair;
   const HostProfile& host = pair.profile.host;
   const Picos begin = pair.cluster.now();
@@ -35,7 +35,7 @@ TEST(PostingAhead, AWqeLeavesAtItsThreadsTime) {
   EXPECT_THAT(statuses(pair.a.poll_sends()), ElementsAre(IBV_WC_SUCCESS));
 }
 
-TEST(PostingAhead, AThreadStallsWhenItsBuffersWaitForTheLink) {
+TEST(PostingAhead, ThreadStallsWhileWcBuffersWaitForLink) {
   constexpr std::int64_t kPosts = 25;
   Profile profile = steady_profile();
   profile.link.mmio_gap = std::chrono::microseconds(1);  // large enough to dominate
@@ -54,7 +54,7 @@ TEST(PostingAhead, AThreadStallsWhenItsBuffersWaitForTheLink) {
   EXPECT_THAT(pair.a.poll_sends(), SizeIs(kPosts));
 }
 
-TEST(PostingAhead, ADoorbellAndAListLeaveBehindWhatWasPostedBefore) {
+TEST(PostingAhead, DoorbellAndListLeaveAfterEarlierPosts) {
   OneSided pair;
   pair.cluster.add_thread(0, kCore, [&](SimNode& node) {
     ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 64, 1)), 0);
@@ -72,7 +72,7 @@ TEST(PostingAhead, ADoorbellAndAListLeaveBehindWhatWasPostedBefore) {
   EXPECT_THAT(statuses(done), Each(IBV_WC_SUCCESS));
 }
 
-TEST(PostingAhead, AResetRightBehindAPostVoidsIt) {
+TEST(PostingAhead, ResetAfterPostCancelsIt) {
   OneSided pair;
   pair.cluster.add_thread(0, kCore, [&](SimNode&) {
     for (std::uint64_t round = 0; round < 100; ++round) {
@@ -108,7 +108,7 @@ Picos seen_from_outside() {
   return seen;
 }
 
-TEST(PollingAhead, ACompletionIsFoundByTheFirstPollThatCanSeeIt) {
+TEST(PollingAhead, FirstPollAfterVisibilityReturnsCompletion) {
   const Picos visible = seen_from_outside();
   for (std::int64_t step = 1; step < 3000; step += 7) {
     OneSided pair;

@@ -136,7 +136,7 @@ Trace trace_of(const std::string& cluster, ibv_qp_type type, const std::vector<s
       if (ibv_poll_cq(pair.a.send_cq(), 1, &wc) == 1) {
         trace.completions.emplace_back(wc.wr_id, wc.opcode, wc.status, node.now() - begin);
       } else {
-        node.relax();
+        node.idle();
       }
     }
   });
@@ -162,7 +162,7 @@ struct Case {
 
 class SameAsPostSend : public testing::TestWithParam<Case> {};
 
-TEST_P(SameAsPostSend, EveryOperationAloneAndInAList) {
+TEST_P(SameAsPostSend, EachOperationAloneAndInAList) {
   const auto [cluster, type] = GetParam();
   std::vector<What> list = {{IBV_WR_SEND, 60, kInline},
                             {IBV_WR_SEND, 0},

@@ -34,7 +34,7 @@ void send_one(Pair& pair, std::uint64_t id, std::uint32_t length = 8) {
   ibv_wr_set_sge(qp, sge.lkey, sge.addr, sge.length);
 }
 
-TEST(Builder, InlineDataAreTakenAtTheCall) {
+TEST(Builder, InlineDataAreCopiedByTheSetter) {
   Pair pair = built_pair(IBV_QPT_RC);
   pair.b.post_recv(pair.qb, kIn, 64);
   ibv_qp_ex* const qp = pair.builder();
@@ -64,14 +64,14 @@ TEST(Builder, AbortPostsNothing) {
   EXPECT_THAT(completed(pair), ElementsAre(2));
 }
 
-TEST(Builder, APostOfNothingRingsNoDoorbell) {
+TEST(Builder, EmptyPostRingsNoDoorbell) {
   Pair pair = built_pair(IBV_QPT_RC);
   ibv_wr_start(pair.builder());
   EXPECT_EQ(ibv_wr_complete(pair.builder()), 0);
   EXPECT_EQ(pair.cluster.pcie_counts(0).mmio_doorbells, 0u);
 }
 
-TEST(Builder, MoreThanTheQueueHoldsPostsNothing) {
+TEST(Builder, PostBeyondQueueDepthPostsNothing) {
   Pair pair = built_pair(IBV_QPT_RC);
   pair.b.post_recvs(pair.qb, kIn, 64, 64);
   ibv_qp_ex* const qp = pair.builder();
@@ -91,7 +91,7 @@ TEST(Builder, MoreThanTheQueueHoldsPostsNothing) {
   EXPECT_EQ(completed(pair).size(), 63u);
 }
 
-TEST(Builder, OneWrongRequestSpoilsThePost) {
+TEST(Builder, InvalidRequestFailsWholePost) {
   Pair pair = built_pair(IBV_QPT_RC);
   pair.b.post_recvs(pair.qb, kIn, 64, 4);
   ibv_qp_ex* const qp = pair.builder();
@@ -124,14 +124,14 @@ TEST(Builder, OneWrongRequestSpoilsThePost) {
   EXPECT_THAT(completed(pair), IsEmpty());
 }
 
-TEST(Builder, ADatagramNeedsAnAddress) {
+TEST(Builder, DatagramWithoutAddressIsRefused) {
   Pair pair = built_pair(IBV_QPT_UD);
   ibv_wr_start(pair.builder());
   send_one(pair, 1);
   EXPECT_EQ(ibv_wr_complete(pair.builder()), EINVAL);
 }
 
-TEST(Builder, NeedsAConnectedQp) {
+TEST(Builder, PostOnUnconnectedQpIsRefused) {
   QpOptions options;
   options.builder = true;
   TwoNodes nodes;
@@ -159,7 +159,7 @@ struct Creation : TwoNodes {
 constexpr std::uint32_t kPd = IBV_QP_INIT_ATTR_PD;
 constexpr std::uint32_t kOperations = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
-TEST(BuilderCreation, HasOnlyWhatWasAskedFor) {
+TEST(BuilderCreation, SetsOnlyRequestedOperations) {
   Creation nodes;
   ibv_qp* const qp =
       nodes.create(IBV_QPT_RC, kPd | kOperations, IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
@@ -178,7 +178,7 @@ TEST(BuilderCreation, HasOnlyWhatWasAskedFor) {
   nodes.a.destroy(qp);
 }
 
-TEST(BuilderCreation, AQpWithoutOperationsHasNone) {
+TEST(BuilderCreation, QpWithoutOperationsHasNoBuilder) {
   Creation nodes;
   ibv_qp* const qp = nodes.create(IBV_QPT_RC, kPd, 0);
   ASSERT_NE(qp, nullptr);
@@ -186,7 +186,7 @@ TEST(BuilderCreation, AQpWithoutOperationsHasNone) {
   nodes.a.destroy(qp);
 }
 
-TEST(BuilderCreation, RefusesWhatTransportOrDeviceDoNotHave) {
+TEST(BuilderCreation, RefusesUnsupportedOperations) {
   Creation nodes;
   EXPECT_EQ(nodes.create(IBV_QPT_UD, kPd | kOperations, IBV_QP_EX_WITH_RDMA_WRITE), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);

@@ -42,7 +42,7 @@ TEST(WqeCache, HoldsABatchThatFits) {
   EXPECT_EQ(seen.nic.wqe_cache_reread_lines, 0u);
 }
 
-TEST(WqeCache, ReadsAgainWhatItCouldNotHold) {
+TEST(WqeCache, RereadsEvictedWqes) {
   // The cache holds two: of sixteen WQEs that arrive together, the last two remain. The other fourteen are read again.
   const Seen seen = send_sixteen("cib", IBV_QPT_UD, 0, 2 * 64);
   EXPECT_EQ(seen.nic.wqe_cache_misses, 14u);
@@ -68,7 +68,7 @@ Picos time_of_sixty_four_sends(std::uint64_t cache_bytes) {
       if (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 1) {
         ++arrived;
       } else {
-        node.relax();
+        node.idle();
       }
     }
     end = node.now();
@@ -77,7 +77,7 @@ Picos time_of_sixty_four_sends(std::uint64_t cache_bytes) {
   return end - begin;
 }
 
-TEST(WqeCache, WqesAreReadAgainWhileTheUnitWorksOnThoseBeforeThem) {
+TEST(WqeCache, WqesAreRereadWhileUnitWorksOnEarlierOnes) {
   // A unit takes longer for eight WQEs than a PCIe read takes, so it waits for the first read only. Without look-ahead
   // it would wait eight times.
   const Profile profile = steady_profile();
@@ -88,7 +88,7 @@ TEST(WqeCache, WqesAreReadAgainWhileTheUnitWorksOnThoseBeforeThem) {
   EXPECT_LT(waited, 2 * read);
 }
 
-TEST(WqeCache, AnAcknowledgementNeedsNoWqe) {
+TEST(WqeCache, AcknowledgementNeedsNoWqe) {
   // Sending: 14 misses as above. Acknowledged WRITEs complete without their WQE and so never miss (ATC 2016, Section
   // 5.3.2).
   const Seen seen = send_sixteen("cib", IBV_QPT_RC, kSignaled, 2 * 64);
@@ -107,7 +107,7 @@ std::uint64_t misses_of_sixteen_reads(Replacement replacement) {
   return pair.cluster.nic_counts(0).wqe_cache_misses;
 }
 
-TEST(WqeCache, AResponseNeedsItsWqeOnceMore) {
+TEST(WqeCache, ResponseRereadsItsWqe) {
   // Twelve of sixteen find no place. With replacement of the oldest these are the first twelve; with random replacement
   // at least the last one remains.
   EXPECT_EQ(misses_of_sixteen_reads(Replacement::oldest), 12u);
@@ -127,7 +127,7 @@ struct RereadCase {
 
 class Reread : public testing::TestWithParam<RereadCase> {};
 
-TEST_P(Reread, TheExtraReadsAreExactlyTheRereadLines) {
+TEST_P(Reread, ExtraReadsAreExactlyTheRereadLines) {
   const RereadCase& c = GetParam();
   const Seen enough = send_sixteen(c.cluster, c.type, c.flags, 1 << 20, c.length, c.max_inline);
   const Seen small = send_sixteen(c.cluster, c.type, c.flags, 256, c.length, c.max_inline);
@@ -154,7 +154,7 @@ std::vector<RereadCase> reread_cases() {
 
 INSTANTIATE_TEST_SUITE_P(, Reread, testing::ValuesIn(reread_cases()), testing::PrintToStringParamName());
 
-TEST(WqeCache, WqesOfSeveralSizesGoRoundARingCorrectly) {
+TEST(WqeCache, WqesOfSeveralSizesWrapCorrectly) {
   // WQEs of one to four blocks, in a ring whose size is not a multiple of theirs. WQEs that cross its end are read in
   // two parts.
   Profile profile = steady_profile();
@@ -220,7 +220,7 @@ TEST(QpContextCache, MissesEachQpOnceWhenAllFit) {
   EXPECT_EQ(seen.pcie.dma_read_lines, 4u * 6);  // 375 bytes are 6 lines
 }
 
-TEST(QpContextCache, MissesTwoInFiveWhenOneMoreTakesTurns) {
+TEST(QpContextCache, MissesTwoOfFiveWithOneQpTooMany) {
   // One of five is always missing. At its turn it evicts a random one of the other four, whose turn is one to four uses
   // later: a miss per 2.5 uses. 1,000 misses with a standard deviation of 1.1 uses: 1.4 % of the mean.
   constexpr int kRounds = 500;
@@ -231,7 +231,7 @@ TEST(QpContextCache, MissesTwoInFiveWhenOneMoreTakesTurns) {
   EXPECT_EQ(seen.nic.qp_context_misses_twice, 5u);  // a cache for eight would hold all
 }
 
-TEST(QpContextCache, AMissDelaysTheRequestByTheRead) {
+TEST(QpContextCache, MissDelaysRequestByItsRead) {
   Profile profile = steady_profile();
   profile.nic.qp_context = Bytes(375);
   profile.nic.qp_context_miss = Picos(0);
@@ -253,7 +253,7 @@ TEST(QpContextCache, AMissDelaysTheRequestByTheRead) {
   EXPECT_NEAR(time(never) - time(profile), 420, 17);
 }
 
-TEST(NearQpContexts, AFarOneDelaysThePostTheRequestAndTheAcknowledgement) {
+TEST(NearQpContexts, FarContextDelaysPostRequestAndAcknowledgement) {
   const auto time = [](std::uint64_t near) {
     Profile profile = steady_profile();
     profile.nic.near_qp_contexts = near;
@@ -313,7 +313,7 @@ TEST(RecvFetch, StaysTwoGroupsAhead) {
   EXPECT_EQ(receiver.cluster.nic_counts(1).messages_received, 112u);
 }
 
-TEST(RecvFetch, ReadsALoneRecvAtOnceAndTheRestOfItsGroupTogether) {
+TEST(RecvFetch, ReadsSingleRecvAtOnceAndRestOfGroupTogether) {
   Receiver receiver;
   ASSERT_EQ(receiver.b.post_recv(receiver.qb, kIn, 64), 0);
   EXPECT_EQ(receiver.recv_lines(), 1u);  // none was fetched: 16 bytes
@@ -323,7 +323,7 @@ TEST(RecvFetch, ReadsALoneRecvAtOnceAndTheRestOfItsGroupTogether) {
   EXPECT_EQ(receiver.recv_lines(), 1u + 4);  // the other fifteen: 240 bytes, from 16 to 256
 }
 
-TEST(RecvFetch, APacketThatComesBeforeItsRecvIsFetchedWaits) {
+TEST(RecvFetch, PacketWaitsUntilItsRecvIsFetched) {
   Receiver receiver;
   ASSERT_EQ(receiver.send({.length = 8, .flags = kInline}), 0);
   // The packet takes about 530 ns to the responder, the RECV's fetch 400 ns.

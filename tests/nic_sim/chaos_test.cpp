@@ -191,7 +191,7 @@ class Chaos : public testing::TestWithParam<std::uint64_t> {
   std::uint64_t received_ = 0;
 };
 
-TEST_P(Chaos, EveryRequestCompletesOnceAndEveryQpWorksAfterwards) {
+TEST_P(Chaos, EachRequestCompletesOnceAndEachQpWorksAfterwards) {
   for (int step = 0; step < 6000 && !HasFailure(); ++step) something();
   EXPECT_GT(received_, 150u);
   nodes_.pass(std::chrono::milliseconds(1));

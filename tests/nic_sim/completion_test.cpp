@@ -22,7 +22,7 @@ class Completions : public testing::TestWithParam<ibv_qp_type> {};
 INSTANTIATE_TEST_SUITE_P(, Completions, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),
                          [](const auto& type) { return name_of(type.param); });
 
-TEST_P(Completions, UnsignaledRequestsGiveNone) {
+TEST_P(Completions, UnsignaledRequestsCauseNone) {
   Pair pair(GetParam());
   pair.b.post_recvs(pair.qb, kIn, 128, 8);
   for (std::uint64_t i = 0; i < 8; ++i) {
@@ -33,7 +33,7 @@ TEST_P(Completions, UnsignaledRequestsGiveNone) {
   EXPECT_THAT(pair.b.poll_recvs(), SizeIs(8));
 }
 
-TEST_P(Completions, AQpThatSignalsAllNeedsNoFlag) {
+TEST_P(Completions, QpThatSignalsAllNeedsNoFlag) {
   Pair pair(GetParam(), {.signal_all = true});
   pair.b.post_recvs(pair.qb, kIn, 128, 2);
   ASSERT_EQ(pair.send({.length = 32, .id = 1, .flags = 0}), 0);
@@ -42,7 +42,7 @@ TEST_P(Completions, AQpThatSignalsAllNeedsNoFlag) {
   EXPECT_THAT(ids(pair.a.poll_sends()), ElementsAre(1, 2));
 }
 
-TEST_P(Completions, AFullSendQueueRefusesUntilItsCompletionIsPolled) {
+TEST_P(Completions, FullSendQueueRefusesUntilCompletionIsPolled) {
   Pair pair(GetParam(), depth(4, 16));
   pair.b.post_recvs(pair.qb, kIn, 128, 16);
   for (std::uint64_t i = 0; i < 4; ++i) ASSERT_EQ(pair.send({.length = 8, .id = i}), 0);
@@ -54,7 +54,7 @@ TEST_P(Completions, AFullSendQueueRefusesUntilItsCompletionIsPolled) {
   EXPECT_EQ(pair.send({.length = 8}), ENOMEM);
 }
 
-TEST_P(Completions, APolledCompletionFreesTheUnsignaledOnesBefore) {
+TEST_P(Completions, PolledCompletionFreesEarlierUnsignaledRequests) {
   Pair pair(GetParam(), depth(4, 16));
   pair.b.post_recvs(pair.qb, kIn, 128, 16);
   for (std::uint64_t i = 0; i < 4; ++i) {
@@ -66,7 +66,7 @@ TEST_P(Completions, APolledCompletionFreesTheUnsignaledOnesBefore) {
   EXPECT_EQ(pair.send({.length = 8}), ENOMEM) << "the fourth is not known to be done";
 }
 
-TEST_P(Completions, AFullRecvQueueRefusesUntilItsCompletionIsPolled) {
+TEST_P(Completions, FullRecvQueueRefusesUntilCompletionIsPolled) {
   Pair pair(GetParam(), depth(16, 4));
   for (std::uint64_t i = 0; i < 4; ++i) ASSERT_EQ(pair.b.post_recv(pair.qb, kIn, 128, i), 0);
   EXPECT_EQ(pair.b.post_recv(pair.qb, kIn, 128), ENOMEM);
@@ -78,7 +78,7 @@ TEST_P(Completions, AFullRecvQueueRefusesUntilItsCompletionIsPolled) {
   EXPECT_EQ(pair.b.post_recv(pair.qb, kIn, 128), ENOMEM);
 }
 
-TEST_P(Completions, AListThatDoesNotFitIsPostedUpToThereAndSaysWhere) {
+TEST_P(Completions, ListThatDoesNotFitIsPostedInPartAndReportsFirstRefused) {
   Pair pair(GetParam(), depth(4, 16));
   pair.b.post_recvs(pair.qb, kIn, 128, 16);
   ASSERT_EQ(pair.send({.length = 8, .id = 100}), 0);
@@ -88,7 +88,7 @@ TEST_P(Completions, AListThatDoesNotFitIsPostedUpToThereAndSaysWhere) {
   EXPECT_THAT(pair.b.poll_recvs(), SizeIs(4));
 }
 
-TEST_P(Completions, QueuesGoRoundManyTimes) {
+TEST_P(Completions, QueuesWrapManyTimes) {
   // 500 messages in each direction through queues of 5 places (not a power of two).
   Pair pair(GetParam(), depth(5, 5));
   const std::uint32_t head = grh_room(GetParam());
@@ -109,7 +109,7 @@ TEST_P(Completions, QueuesGoRoundManyTimes) {
   }
 }
 
-TEST_P(Completions, PollTakesAtMostWhatItIsAskedFor) {
+TEST_P(Completions, PollReturnsAtMostRequestedNumber) {
   Pair pair(GetParam());
   pair.b.post_recvs(pair.qb, kIn, 128, 10);
   for (std::uint64_t i = 0; i < 10; ++i) ASSERT_EQ(pair.send({.length = 8, .id = i}), 0);
@@ -122,7 +122,7 @@ TEST_P(Completions, PollTakesAtMostWhatItIsAskedFor) {
   EXPECT_EQ(ibv_poll_cq(pair.a.send_cq(), 16, wc.data()), 0);
 }
 
-TEST_P(Completions, ACompletionQueueThatOverrunsSaysSo) {
+TEST_P(Completions, OverrunIsReportedByPoll) {
   Pair pair(GetParam(), {}, steady_profile(), 1, 4);
   pair.b.post_recvs(pair.qb, kIn, 128, 8);
   for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(pair.send({.length = 8, .id = i, .flags = 0}), 0);
@@ -134,7 +134,7 @@ TEST_P(Completions, ACompletionQueueThatOverrunsSaysSo) {
   EXPECT_EQ(ibv_poll_cq(pair.b.recv_cq(), 16, wc.data()), -1);
 }
 
-TEST_P(Completions, ACompletionQueueThatIsFilledExactlyDoesNotOverrun) {
+TEST_P(Completions, ExactlyFullQueueDoesNotOverrun) {
   Pair pair(GetParam(), {}, steady_profile(), 1, 8);
   pair.b.post_recvs(pair.qb, kIn, 128, 16);
   for (int round = 0; round < 2; ++round) {
@@ -145,7 +145,7 @@ TEST_P(Completions, ACompletionQueueThatIsFilledExactlyDoesNotOverrun) {
   }
 }
 
-TEST_P(Completions, ManyMayWaitInOrderWhileSomeAreTaken) {
+TEST_P(Completions, ManyWaitInOrderWhileSomeArePolled) {
   Pair pair(GetParam(), depth(1024, 1024));
   pair.b.post_recvs(pair.qb, kIn, 128, 900);
   std::uint64_t next = 0;
@@ -186,7 +186,7 @@ TEST(SharedCompletionQueue, HoldsSendsAndReceivesOfSeveralQps) {
   EXPECT_EQ(nodes.a.provider().destroy_qp(two), 0);
 }
 
-TEST(DestroyedQp, TakesItsCompletionsWithIt) {
+TEST(DestroyedQp, CompletionsAreRemoved) {
   Pair pair(IBV_QPT_UD);
   ibv_qp* other = pair.a.make_qp(IBV_QPT_UD);
   ASSERT_EQ(bring_up(pair.a, other, {}, 0, 0), 0);

@@ -54,21 +54,21 @@ struct Reaction {
   Packet packet;
 };
 
-TEST(Dcqcn, TheFirstNotificationHalvesTheRate) {
+TEST(Dcqcn, FirstCnpHalvesRate) {
   Reaction it;
-  it.congestion.notified(it.qp);
+  it.congestion.on_cnp(it.qp);
   EXPECT_DOUBLE_EQ(it.qp.pace.rate, 2e9);
   EXPECT_DOUBLE_EQ(it.qp.pace.target, 4e9);
   EXPECT_DOUBLE_EQ(it.qp.pace.alpha, 1);  // (1 - g) * 1 + g
-  it.congestion.notified(it.qp);
+  it.congestion.on_cnp(it.qp);
   EXPECT_DOUBLE_EQ(it.qp.pace.rate, 1e9);
   EXPECT_DOUBLE_EQ(it.qp.pace.target, 2e9);
   EXPECT_EQ(it.counts.rp_cnp_handled, 2u);
 }
 
-TEST(Dcqcn, ARateIsKeptPacketByPacket) {
+TEST(Dcqcn, PacketsAreSpacedByRate) {
   Reaction it;
-  it.congestion.notified(it.qp);
+  it.congestion.on_cnp(it.qp);
   // 50 us at 2 GB/s: a packet of 1000 bytes per 0.5 us. The rate rises only after 55 us.
   EXPECT_NEAR(it.send_until(microseconds(50)), 100, 1);
   EXPECT_EQ(it.counts.rate_limited_ps, 0u);  // every call came when it was allowed
@@ -77,10 +77,10 @@ TEST(Dcqcn, ARateIsKeptPacketByPacket) {
   EXPECT_EQ(it.counts.rate_limited_ps, 500'000u);
 }
 
-TEST(Dcqcn, FiveTurnsOfTheTimerBringItBack) {
+TEST(Dcqcn, FiveTimerIncreasesRestoreTargetRate) {
   Reaction it;
-  it.congestion.notified(it.qp);
-  it.congestion.notified(it.qp);  // rate 1 GB/s, target 2 GB/s
+  it.congestion.on_cnp(it.qp);
+  it.congestion.on_cnp(it.qp);  // rate 1 GB/s, target 2 GB/s
   it.send_until(microseconds(56));
   EXPECT_NEAR(it.qp.pace.rate, 1.5e9, 1);  // fast recovery: half of the way to the target
   it.send_until(microseconds(5 * 55 + 1));
@@ -90,24 +90,24 @@ TEST(Dcqcn, FiveTurnsOfTheTimerBringItBack) {
   EXPECT_NEAR(it.qp.pace.target, 2e9 + 40e6 / 8, 1);  // additive increase of 40 Mb/s
 }
 
-TEST(Dcqcn, AlphaFallsWhileNobodyComplains) {
+TEST(Dcqcn, AlphaFallsWithoutCnps) {
   Reaction it;
-  it.congestion.notified(it.qp);
+  it.congestion.on_cnp(it.qp);
   it.engine.advance_to(microseconds(55 * 10 + 1));
-  it.congestion.notified(it.qp);
+  it.congestion.on_cnp(it.qp);
   // Ten intervals multiply alpha by 1 - g; this notification adds g again.
   const double g = 1.0 / 256;
   const double fallen = std::pow(1 - g, 10);
   EXPECT_NEAR(it.qp.pace.alpha, (1 - g) * fallen + g, 1e-9);
 }
 
-TEST(Dcqcn, OneNotificationAFlowInFiftyMicroseconds) {
+TEST(Dcqcn, SendsOneCnpPerFlowIn50Microseconds) {
   Reaction it;
   it.packet.source_node = 1;
-  for (int i = 0; i < 10; ++i) it.congestion.marked(it.qp, it.packet);
+  for (int i = 0; i < 10; ++i) it.congestion.on_marked(it.qp, it.packet);
   EXPECT_EQ(it.counts.np_cnp_sent, 1u);
   it.engine.advance_to(microseconds(50));
-  it.congestion.marked(it.qp, it.packet);
+  it.congestion.on_marked(it.qp, it.packet);
   EXPECT_EQ(it.counts.np_cnp_sent, 2u);
   EXPECT_EQ(it.counts.np_ecn_marked_roce_packets, 11u);
 }

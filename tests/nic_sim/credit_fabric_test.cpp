@@ -41,7 +41,7 @@ struct Net {
   static void receive(void* object, Packet& packet) {
     Node& node = *static_cast<Node*>(object);
     node.received.emplace_back(packet.sequence, node.net->engine.now());
-    node.net->fabric.done_with(packet);
+    node.net->fabric.release(packet);
   }
   static void left_port(void* object, const Packet& packet, Picos when) {
     static_cast<Node*>(object)->left.emplace_back(packet.sequence, when);
@@ -73,7 +73,7 @@ struct Net {
   Node nodes[2]{Node(*this), Node(*this)};
 };
 
-TEST(Fabric, BringsAPacketToItsTarget) {
+TEST(Fabric, DeliversPacketToItsTarget) {
   Net net(round_fabric_numbers());
   net.send(7);
   net.run();
@@ -82,7 +82,7 @@ TEST(Fabric, BringsAPacketToItsTarget) {
   EXPECT_TRUE(net.nodes[0].received.empty());
 }
 
-TEST(Fabric, PacketsOfAPortFollowOneAnother) {
+TEST(Fabric, PacketsOfPortLeaveInSequence) {
   Net net(round_fabric_numbers());
   net.send(1);
   net.send(2);
@@ -92,14 +92,14 @@ TEST(Fabric, PacketsOfAPortFollowOneAnother) {
   EXPECT_EQ(net.fabric.port_times(1).front().in, Picos(Nanos(200)));
 }
 
-TEST(Fabric, TellsTheSourceWhenAPacketThatCompletesHasLeft) {
+TEST(Fabric, ReportsDepartureOfPacketThatCompletes) {
   Net net(round_fabric_numbers());
   net.send(1);
   net.send(2, true);
   EXPECT_THAT(net.nodes[0].left, ElementsAre(Pair(2u, Picos(Nanos(200)))));
 }
 
-TEST(Fabric, CountsWhatTheSwitchLosesForTheTargetAndGivesItBack) {
+TEST(Fabric, CountsLossesOfTargetAndFreesPackets) {
   Profile profile = round_fabric_numbers();
   profile.fabric.loss_probability = 1;
   Net net(profile);

@@ -27,7 +27,7 @@ struct Shape {
 
 class Delivery : public testing::TestWithParam<Shape> {};
 
-TEST_P(Delivery, TheBytesOfAMessageArrive) {
+TEST_P(Delivery, MessageArrivesUnchanged) {
   const Shape& shape = GetParam();
   Pair pair(shape.type, {.mtu = shape.cluster == "cx" ? IBV_MTU_2048 : IBV_MTU_4096}, steady_profile(shape.cluster));
   fill(pair.a.memory(kOut), shape.length, 5);
@@ -114,7 +114,7 @@ TEST_P(EveryTransport, PiecesAreGatheredAndScattered) {
   }
 }
 
-TEST_P(EveryTransport, ImmediateDataComesWithTheCompletion) {
+TEST_P(EveryTransport, ImmediateArrivesInCompletion) {
   Pair pair(GetParam());
   pair.b.post_recv(pair.qb, kIn, 1024, 1);
   pair.b.post_recv(pair.qb, kIn, 1024, 2);
@@ -127,7 +127,7 @@ TEST_P(EveryTransport, ImmediateDataComesWithTheCompletion) {
   EXPECT_EQ(received[1].wc_flags, 0u);
 }
 
-TEST_P(EveryTransport, AHeaderOnlySendNeedsNoMemoryOnEitherSide) {
+TEST_P(EveryTransport, HeaderOnlySendNeedsNoMemory) {
   Pair pair(GetParam());
   // UD still needs room for the GRH (InfiniBand Architecture Specification 1.3, volume 1, section 11.4.1.2).
   pair.b.post_recv(pair.qb, kIn, grh_room(GetParam()), 1);
@@ -160,7 +160,7 @@ TEST_P(EveryTransport, RecvsAreNotFetchedBeyondTheEndOfAShortRing) {
   EXPECT_THAT(pair.await(pair.b.recv_cq(), 8), SizeIs(8));
 }
 
-TEST_P(EveryTransport, AHeaderOnlySendWorksOnAQpWithoutInlineRoom) {
+TEST_P(EveryTransport, HeaderOnlySendNeedsNoInlineRoom) {
   Pair pair(GetParam(),
             {.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}});
   pair.b.post_recv(pair.qb, kIn, 64, 1);
@@ -207,7 +207,7 @@ TEST_P(EveryTransport, BothDirectionsAtOnce) {
   EXPECT_TRUE(has_pattern(pair.b.memory(kIn + 19 * 256 + grh_room(GetParam())), 128, 1));
 }
 
-TEST_P(EveryTransport, ANodeReachesItself) {
+TEST_P(EveryTransport, NodeSendsToItself) {
   TwoNodes nodes;
   ibv_qp* one = nodes.a.make_qp(GetParam());
   ibv_qp* other = nodes.a.make_qp(GetParam());
@@ -221,7 +221,7 @@ TEST_P(EveryTransport, ANodeReachesItself) {
   EXPECT_TRUE(has_pattern(nodes.a.memory(kIn + grh_room(GetParam())), 64, 4));
 }
 
-TEST(UdDelivery, TheSenderIsNamed) {
+TEST(UdDelivery, CompletionNamesSender) {
   Pair pair(IBV_QPT_UD);
   pair.b.post_recv(pair.qb, kIn, 256);
   ASSERT_EQ(pair.send({.length = 16}), 0);
@@ -230,7 +230,7 @@ TEST(UdDelivery, TheSenderIsNamed) {
   EXPECT_EQ(received[0].src_qp, pair.qa->qp_num);
 }
 
-TEST(UdDelivery, TheGrhFlagIsSetOnlyWhereTheAddressIsGlobal) {
+TEST(UdDelivery, GrhFlagIsSetOnlyForGlobalAddress) {
   for (const bool global : {false, true}) {
     Pair pair(IBV_QPT_UD, {.global = global});
     fill(pair.a.memory(), 100, 1);

@@ -50,7 +50,7 @@ TEST(Deregistered, NoWriteReachesMemoryAfterwards) {
   }
 }
 
-TEST(Deregistered, TheRestOfALongWriteIsRefused) {
+TEST(Deregistered, RestOfLongWriteIsRefused) {
   AtTarget pair;
   ASSERT_EQ(pair.post(pair.use(pair.request(IBV_WR_RDMA_WRITE, kBytes))), 0);  // 5 us on the wire
   pair.pass(std::chrono::microseconds(4));
@@ -82,7 +82,7 @@ void expect_all_or_refused(Post&& post, Arrived&& arrived) {
   EXPECT_GT(refused, 0);
 }
 
-TEST(Deregistered, AReadBringsItsBytesOrFails) {
+TEST(Deregistered, ReadReturnsItsBytesOrFails) {
   expect_all_or_refused(
       [](AtTarget& pair) {
         fill(pair.b.memory(kTargetAt), 16 * 1024, 5);
@@ -91,7 +91,7 @@ TEST(Deregistered, AReadBringsItsBytesOrFails) {
       [](AtTarget& pair) { return has_pattern(pair.a.memory(kSourceAt), 16 * 1024, 5); });
 }
 
-TEST(Deregistered, AnAtomicBringsTheValueOrFails) {
+TEST(Deregistered, AtomicReturnsValueOrFails) {
   expect_all_or_refused(
       [](AtTarget& pair) {
         pair.set_word(pair.b, kTargetAt, 42);
@@ -100,7 +100,7 @@ TEST(Deregistered, AnAtomicBringsTheValueOrFails) {
       [](AtTarget& pair) { return pair.word(pair.a, kSourceAt) == 42; });
 }
 
-TEST(Deregistered, APayloadThatIsBeingReadIsALocalError) {
+TEST(Deregistered, PayloadBeingReadCausesLocalError) {
   int failed = 0;
   for (int moment = 100; moment < 2500; moment += 100) {
     AtSource pair;
@@ -124,7 +124,7 @@ TEST(Deregistered, APayloadThatIsBeingReadIsALocalError) {
   EXPECT_GT(failed, 0);
 }
 
-TEST(Registration, TakesTheCallAndEachPageOfAThreadsTime) {
+TEST(Registration, CostsThreadTimeForCallAndEachPage) {
   Profile profile = test::steady_profile();
   profile.host.register_call = std::chrono::nanoseconds(3000);
   profile.host.register_page = std::chrono::nanoseconds(200);

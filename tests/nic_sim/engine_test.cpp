@@ -46,7 +46,7 @@ TEST(Engine, RunsEventsByTime) {
   EXPECT_EQ(log.engine.events_run(), 3u);
 }
 
-TEST(Engine, RunsEventsOfOneMomentInTheOrderOfScheduling) {
+TEST(Engine, RunsEventsOfEqualTimeInOrderOfScheduling) {
   Log log;
   for (std::uint64_t i = 0; i < 5; ++i) log.schedule(700, i);
   log.schedule(650, 9);
@@ -65,7 +65,7 @@ TEST(Engine, RunsFarEventsAmongNearOnesInOrder) {
   EXPECT_THAT(log.arguments, ElementsAre(1, 2, 3, 4, 5));
 }
 
-TEST(Engine, KeepsTheOrderOfATieBetweenAFarAndANearEvent) {
+TEST(Engine, RunsFarEventBeforeLaterNearEventOfEqualTime) {
   Log log;
   log.schedule(kFar + 500, 1);  // far when it is scheduled
   log.schedule(1000, 0);
@@ -75,7 +75,7 @@ TEST(Engine, KeepsTheOrderOfATieBetweenAFarAndANearEvent) {
   EXPECT_THAT(log.arguments, ElementsAre(0, 1, 2));
 }
 
-TEST(Engine, RunsWhatAnEventSchedules) {
+TEST(Engine, RunsEventsScheduledByEvents) {
   struct Chain {
     Log log;
     static void link(void* chain, std::uint64_t left) {
@@ -89,7 +89,7 @@ TEST(Engine, RunsWhatAnEventSchedules) {
   EXPECT_THAT(chain.log.times, ElementsAre(7, 7 + kFar, 7 + 2 * kFar, 7 + 3 * kFar));
 }
 
-TEST(Engine, TakesAPastTimeAsNowBehindWhatIsDue) {
+TEST(Engine, TreatsPastTimeAsNowAfterDueEvents) {
   Log log;
   log.schedule(500, 0);
   log.schedule(500, 1);
@@ -100,7 +100,7 @@ TEST(Engine, TakesAPastTimeAsNowBehindWhatIsDue) {
   EXPECT_THAT(log.times, ElementsAre(500, 500, 500));
 }
 
-TEST(Engine, SaysTheTimeOfTheNextEvent) {
+TEST(Engine, ReturnsTimeOfNextEvent) {
   Log log;
   EXPECT_EQ(log.engine.next_time(), Engine::kNever);
   log.schedule(3 * kFar, 0);
@@ -130,7 +130,7 @@ TEST(Engine, RunsNothingFromTheHorizonOn) {
   }
 }
 
-TEST(Engine, GoesOnCorrectlyAfterTheClockWasAdvancedPastTheWheel) {
+TEST(Engine, WorksAfterClockIsAdvancedPastWheel) {
   Log log;
   log.engine.advance_to(Picos(5 * kFar + 123));
   log.schedule(5 * kFar + 200, 2);
@@ -171,7 +171,7 @@ TEST_P(EngineAgainstMultimap, RunsARandomScheduleInTheSameOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Spread, EngineAgainstMultimap, testing::Values(200, 20'000, kFar / 2, 2 * kFar, 50 * kFar));
 
-TEST(Engine, NeedsMemoryOnlyForWhatIsOutstanding) {
+TEST(Engine, MemoryGrowsOnlyWithOutstandingEvents) {
   struct Nothing {
     static void happens(void*, std::uint64_t) {}
   };

@@ -15,7 +15,7 @@ constexpr Picos ns(std::int64_t n) {
   return Nanos(n);
 }
 
-TEST(Ethernet, BringsAPacketToItsTarget) {
+TEST(Ethernet, DeliversPacketToItsTarget) {
   NetRig rig(round_network(), 2);
   rig.send_at(ns(0), 0, 1, 1000);
   rig.run();
@@ -26,7 +26,7 @@ TEST(Ethernet, BringsAPacketToItsTarget) {
   EXPECT_EQ(rig.net->port_times(1).front().in, ns(1000));
 }
 
-TEST(Ethernet, ASlowLineHoldsUpAQuickOneAndNotTheOtherWayRound) {
+TEST(Ethernet, SlowLineDelaysFastLineButNotReverse) {
   Profile profile = round_network();
   profile.fabric.switches.rack_nodes = 1;
   profile.fabric.switches.uplinks = 1;
@@ -39,7 +39,7 @@ TEST(Ethernet, ASlowLineHoldsUpAQuickOneAndNotTheOtherWayRound) {
   EXPECT_EQ(rig.arrivals().front().when, ns(70 + 750 + 80 + 80 + 80 + 1000));
 }
 
-TEST(Ethernet, AHigherPriorityGoesFirst) {
+TEST(Ethernet, HigherPriorityLeavesFirst) {
   NetRig rig(round_network(), 2);
   for (int i = 0; i < 3; ++i) rig.send_at(ns(0), 0, 1, 1000, 0);
   rig.send_at(ns(0), 0, 1, 100, 5);
@@ -48,7 +48,7 @@ TEST(Ethernet, AHigherPriorityGoesFirst) {
   EXPECT_EQ(in_order[1].sequence, 3u);  // after the packet that was on the line
 }
 
-TEST(Ethernet, AQueueHasNoMoreThanItsShareOfWhatIsFree) {
+TEST(Ethernet, QueueUsesAtMostItsShareOfFreeBuffer) {
   Profile profile = round_network();
   profile.fabric.switches.buffer = Bytes(10'000);
   profile.fabric.switches.alpha = 0.5;
@@ -65,7 +65,7 @@ TEST(Ethernet, AQueueHasNoMoreThanItsShareOfWhatIsFree) {
   EXPECT_EQ(rig.arrivals().size() + rig.dropped(), rig.sent());
 }
 
-TEST(Ethernet, FlowControlPausesBothSendersAndLosesNothing) {
+TEST(Ethernet, PfcPausesBothSendersWithoutLoss) {
   Profile profile = round_network();
   profile.fabric.flow_control = FlowControl::pfc;
   profile.fabric.switches.buffer = Bytes(100'000);
@@ -89,7 +89,7 @@ TEST(Ethernet, FlowControlPausesBothSendersAndLosesNothing) {
   EXPECT_LE(rig.net->deepest_queue(2), 2u * (4000 + 1000 + 164 + 1000 + 70));
 }
 
-TEST(Ethernet, AFullNodePausesTheSwitchAndThatItsSenders) {
+TEST(Ethernet, FullNodePausesSwitchWhichPausesItsSenders) {
   Profile profile = round_network();
   profile.fabric.flow_control = FlowControl::pfc;
   profile.nic.input_buffer = Bytes(8000);
@@ -107,7 +107,7 @@ TEST(Ethernet, AFullNodePausesTheSwitchAndThatItsSenders) {
 }
 
 // A victim: its path crosses a switch whose port to another node is congested.
-TEST(Ethernet, APauseHoldsUpPacketsForOthers) {
+TEST(Ethernet, PauseBlocksPacketsForOtherNodes) {
   Profile profile = round_network();
   profile.fabric.flow_control = FlowControl::pfc;
   NetRig rig(profile, 4);
@@ -126,10 +126,10 @@ TEST(Ethernet, APauseHoldsUpPacketsForOthers) {
   EXPECT_LT(beside, ns(3'500));
 }
 
-TEST(Ethernet, MarksByTheLengthOfTheQueue) {
+TEST(Ethernet, MarksByQueueLength) {
   Profile profile = round_network();
-  profile.fabric.switches.ecn_least = Bytes(10'000);
-  profile.fabric.switches.ecn_most = Bytes(30'000);
+  profile.fabric.switches.ecn_min = Bytes(10'000);
+  profile.fabric.switches.ecn_max = Bytes(30'000);
   profile.fabric.switches.ecn_probability = 0.2;
   NetRig rig(profile, 3);
   for (int i = 0; i < 60; ++i) {
@@ -144,7 +144,7 @@ TEST(Ethernet, MarksByTheLengthOfTheQueue) {
   EXPECT_LE(marked, 70);
 }
 
-TEST(Ethernet, APathHasThePriorityOfItsClassOrItsServiceLevel) {
+TEST(Ethernet, PriorityFollowsTrafficClassOrServiceLevel) {
   ibv_ah_attr path{};
   path.sl = 11;
   EXPECT_EQ(priority_of(LinkType::roce_v2, path), 3);  // the three lowest bits
@@ -176,8 +176,8 @@ Drawn draw(Random& random) {
   s.alpha = 0.125 * static_cast<double>(1 + random.below(64));
   s.pfc_xoff = Bytes(2000 + random.below(20'000));
   s.pfc_xon = Bytes(random.below(s.pfc_xoff.value));
-  s.ecn_most = Bytes(random.below(50'000));
-  s.ecn_least = Bytes(random.below(s.ecn_most.value + 1));
+  s.ecn_max = Bytes(random.below(50'000));
+  s.ecn_min = Bytes(random.below(s.ecn_max.value + 1));
   s.ecn_probability = random.uniform();
   s.rack_nodes = static_cast<std::uint32_t>(random.below(8));
   s.uplinks = static_cast<std::uint32_t>(1 + random.below(4));
@@ -231,7 +231,7 @@ TEST(Ethernet, ConservesPacketsInAnyNetwork) {
 }
 
 // Nothing is dropped if the buffer has room, per port and priority, for XOFF and the bytes in flight.
-TEST(Ethernet, FlowControlNeverDropsWhereTheHeadroomIsEnough) {
+TEST(Ethernet, PfcNeverDropsWithEnoughHeadroom) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -249,7 +249,7 @@ TEST(Ethernet, FlowControlNeverDropsWhereTheHeadroomIsEnough) {
   }
 }
 
-TEST(Topology, AFlowKeepsOnePathAndFlowsUseAllCables) {
+TEST(Topology, FlowKeepsOnePathAndFlowsUseAllCables) {
   Profile profile = round_network();
   profile.fabric.switches.rack_nodes = 4;
   profile.fabric.switches.uplinks = 3;
@@ -261,20 +261,20 @@ TEST(Topology, AFlowKeepsOnePathAndFlowsUseAllCables) {
     packet.source_node = 1;
     packet.target_node = 9;
     packet.source_qp = qp;
-    const std::uint32_t out = topology.way_out(0, packet);
-    EXPECT_EQ(out, topology.way_out(0, packet));
+    const std::uint32_t out = topology.route(0, packet);
+    EXPECT_EQ(out, topology.route(0, packet));
     ++used[out];
     const FarEnd spine = topology.far_end({0, out});
     EXPECT_EQ(spine.id, 3u);
-    const FarEnd rack = topology.far_end({spine.id, topology.way_out(spine.id, packet)});
+    const FarEnd rack = topology.far_end({spine.id, topology.route(spine.id, packet)});
     EXPECT_EQ(rack.id, 2u);
-    EXPECT_EQ(topology.way_out(rack.id, packet), 1u);  // the second node of that rack
+    EXPECT_EQ(topology.route(rack.id, packet), 1u);  // the second node of that rack
   }
   for (int cable : {4, 5, 6}) EXPECT_GT(used[static_cast<std::size_t>(cable)], 60);
 }
 
 // Each cable connects two ports, in both directions.
-TEST(Topology, CablesHaveTwoEnds) {
+TEST(Topology, CableEndsReferToEachOther) {
   Profile profile = round_network();
   profile.wire.ports = 2;
   for (const std::uint32_t rack : {0u, 3u, 5u}) {

@@ -22,7 +22,7 @@ Picos arrival_time() {
   return seen - begin;
 }
 
-TEST(Event, WakesTheSleeperAnInterruptLater) {
+TEST(Event, WakesSleeperAfterInterruptLatency) {
   EventRig rig;
   rig.arm();
   rig.pass(kLong);
@@ -41,7 +41,7 @@ TEST(Event, WakesTheSleeperAnInterruptLater) {
   EXPECT_NEAR(static_cast<double>((awake - arrival_time() - kWakeup).count()), behind, 1'000);
 }
 
-TEST(Event, CostsADoorbellAnEntryAndAnInterrupt) {
+TEST(Event, CostsDoorbellEntryAndInterrupt) {
   const auto counts = [](bool armed) {
     EventRig rig;
     if (armed) rig.arm();
@@ -60,7 +60,7 @@ TEST(Event, CostsADoorbellAnEntryAndAnInterrupt) {
   EXPECT_EQ(with.dma_read_lines, without.dma_read_lines);
 }
 
-TEST(Event, ArmingCostsTheThreadADoorbell) {
+TEST(Event, ArmingCostsThreadADoorbell) {
   EventRig rig;
   rig.in_thread([&](SimNode& node) {
     const Picos begin = node.now();
@@ -70,13 +70,13 @@ TEST(Event, ArmingCostsTheThreadADoorbell) {
   rig.cluster.run();
 }
 
-TEST(Event, NoneWithoutARequest) {
+TEST(Event, NoneWithoutArming) {
   EventRig rig;
   rig.send();
   EXPECT_EQ(rig.events(), 0);
 }
 
-TEST(Event, OneForARequestHoweverManyComplete) {
+TEST(Event, OnePerArmingForManyCompletions) {
   EventRig rig;
   rig.arm();
   rig.pass(kLong);
@@ -91,7 +91,7 @@ TEST(Event, OneForARequestHoweverManyComplete) {
   EXPECT_EQ(rig.events(), 1);
 }
 
-TEST(Event, NoneForWhatWasThereBefore) {
+TEST(Event, NoneForEarlierCompletions) {
   EventRig rig;
   rig.send();
   rig.pass(kLong);
@@ -132,7 +132,7 @@ TEST(Event, IsNeverLostBetweenArmingAndArrival) {
   }
 }
 
-TEST(Event, SolicitedOnlyWaitsForOneThatAsksForIt) {
+TEST(Event, SolicitedOnlyWaitsForSolicitedMessage) {
   EventRig rig;
   rig.arm(true);
   rig.pass(kLong);
@@ -152,7 +152,7 @@ TEST(Event, SolicitedOnlyWakesForAFailure) {
   EXPECT_EQ(rig.events(), 1);
 }
 
-TEST(Event, SolicitedOnlySleepsThroughASuccessfulSend) {
+TEST(Event, SolicitedOnlyIgnoresSuccessfulSend) {
   EventRig rig;
   rig.arm(true);
   rig.pass(kLong);
@@ -161,7 +161,7 @@ TEST(Event, SolicitedOnlySleepsThroughASuccessfulSend) {
   EXPECT_EQ(rig.poll(), 1);
 }
 
-TEST(Event, TheWiderOfTwoRequestsCounts) {
+TEST(Event, WiderOfTwoArmingsCounts) {
   for (const bool wide_first : {false, true}) {
     EventRig rig;
     rig.arm(!wide_first);
@@ -172,7 +172,7 @@ TEST(Event, TheWiderOfTwoRequestsCounts) {
   }
 }
 
-TEST(Event, ThatIsThereAlreadyIsTakenAtOnce) {
+TEST(Event, PendingOneIsConsumedAtOnce) {
   EventRig rig;
   rig.arm();
   rig.pass(kLong);
@@ -186,7 +186,7 @@ TEST(Event, ThatIsThereAlreadyIsTakenAtOnce) {
   rig.cluster.run();
 }
 
-TEST(Event, ThatDoesNotComeEndsTheWaitAtTheTimeout) {
+TEST(Event, WaitEndsAtTimeout) {
   EventRig rig;
   rig.in_thread([&](SimNode& node) {
     const Picos begin = node.now();
@@ -197,7 +197,7 @@ TEST(Event, ThatDoesNotComeEndsTheWaitAtTheTimeout) {
   rig.cluster.run();
 }
 
-TEST(Event, GoesToOneOfTwoSleepers) {
+TEST(Event, WakesOneOfTwoSleepers) {
   EventRig rig;
   rig.arm();
   rig.pass(kLong);
@@ -236,7 +236,7 @@ TEST(Event, NamesItsQueue) {
   EXPECT_EQ(provider.destroy_cq(other), 0);
 }
 
-TEST(Event, OfADestroyedQueueGoesWithIt) {
+TEST(Event, OfDestroyedQueueIsRemoved) {
   EventRig rig;
   Provider& provider = rig.b.provider();
   rig.arm();
@@ -250,7 +250,7 @@ TEST(Event, OfADestroyedQueueGoesWithIt) {
   EXPECT_EQ(rig.events(), 0);
 }
 
-TEST(Event, OfADestroyedQueueWhoseDoorbellIsUnderWayIsForgotten) {
+TEST(Event, OfDestroyedQueueWithDoorbellInFlightIsDropped) {
   EventRig rig;
   ibv_cq* const cq = rig.b.provider().create_cq(rig.b.context(), 16, rig.channel);
   EXPECT_EQ(ibv_req_notify_cq(cq, 0), 0);

@@ -18,7 +18,7 @@ void run(Engine& engine) {
   while (engine.next_time() != Engine::kNever) engine.step();
 }
 
-TEST(Fiber, FibersThatWaitRunInTheOrderOfTheirTimes) {
+TEST(Fiber, WaitingFibersRunInTimeOrder) {
   Engine engine;
   std::vector<std::string> log;
   const auto note = [&](const char* who) { log.push_back(who + std::to_string(engine.now().count())); };
@@ -46,7 +46,7 @@ TEST(Fiber, FibersThatWaitRunInTheOrderOfTheirTimes) {
   EXPECT_TRUE(b.finished());
 }
 
-TEST(Fiber, EverythingDueHappensBeforeAWaitReturns) {
+TEST(Fiber, DueEventsRunBeforeWaitReturns) {
   struct Count {
     static void up(void* count, std::uint64_t) { ++*static_cast<int*>(count); }
   };
@@ -66,7 +66,7 @@ TEST(Fiber, EverythingDueHappensBeforeAWaitReturns) {
   EXPECT_EQ(events, 3);
 }
 
-TEST(Fiber, AWaitWithNothingBeforeItMovesTheClock) {
+TEST(Fiber, WaitWithoutEarlierEventAdvancesClock) {
   Engine engine;
   Fiber fiber(engine, [&] { fiber.wait_until(Picos(1234)); });
   fiber.resume();
@@ -75,7 +75,7 @@ TEST(Fiber, AWaitWithNothingBeforeItMovesTheClock) {
   EXPECT_EQ(engine.events_run(), 0u);
 }
 
-TEST(Fiber, AWaitBeyondTheHorizonEndsWhenTheHorizonHasMovedOn) {
+TEST(Fiber, WaitBeyondHorizonEndsAfterHorizonMoves) {
   Engine engine;
   engine.set_horizon(100);
   int reached = 0;
@@ -116,7 +116,7 @@ TEST(Fiber, AParkLastsUntilTheEarliestWake) {
   EXPECT_THAT(woken, ElementsAre(Picos(120), Picos(200)));
 }
 
-TEST(Fiber, AWakeOfAFiberThatIsNotParkedIsIgnored) {
+TEST(Fiber, WakeOfRunningFiberIsIgnored) {
   Engine engine;
   int passes = 0;
   Fiber fiber(engine, [&] {
@@ -134,7 +134,7 @@ TEST(Fiber, AWakeOfAFiberThatIsNotParkedIsIgnored) {
   EXPECT_FALSE(fiber.finished());
 }
 
-TEST(Fiber, WhatTheBodyThrowsReachesWhoRunsTheEngine) {
+TEST(Fiber, ExceptionOfBodyReachesCallerOfEngine) {
   Engine engine;
   Fiber fiber(engine, [&] {
     fiber.wait_until(Picos(10));
@@ -149,7 +149,7 @@ TEST(Fiber, WhatTheBodyThrowsReachesWhoRunsTheEngine) {
   EXPECT_EQ(engine.now(), Picos(30));
 }
 
-TEST(Fiber, AnExceptionThatTheBodyCatchesStaysInside) {
+TEST(Fiber, CaughtExceptionStaysInBody) {
   Engine engine;
   std::string caught;
   Fiber fiber(engine, [&] {
@@ -175,7 +175,7 @@ struct Guard {
   int& ended;
 };
 
-TEST(Fiber, DestroyingAnUnfinishedFiberDestroysWhatIsOnItsStack) {
+TEST(Fiber, DestroyingUnfinishedFiberDestroysItsStackObjects) {
   Engine engine;
   int ended = 0;
   {
@@ -192,7 +192,7 @@ TEST(Fiber, DestroyingAnUnfinishedFiberDestroysWhatIsOnItsStack) {
   EXPECT_EQ(ended, 1);
 }
 
-TEST(Fiber, ManyFibersTakeTurns) {
+TEST(Fiber, ManyFibersAlternate) {
   Engine engine;
   int finished = 0;
   std::vector<std::unique_ptr<Fiber>> fibers;

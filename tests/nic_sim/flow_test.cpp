@@ -26,21 +26,21 @@ QpOptions deep() {
 // holds 7, and 1 is in service. A port stops when the switch holds what the port sends in 2 * 275 ns at 6.8 GB/s: 4.
 // The port is informed 275 ns late, plus the time of an eighth of the 4 (less than a packet); packets that arrive until
 // then left 275 ns before: 4. Its time is given away for 275 ns: 2. One is leaving.
-constexpr int kMostUnderWay = 7 + 1 + 4 + 4 + 2 + 1;
+constexpr int kMaxUnderWay = 7 + 1 + 4 + 4 + 2 + 1;
 
 class CreditsOf : public testing::TestWithParam<ibv_qp_type> {};
 INSTANTIATE_TEST_SUITE_P(, CreditsOf, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),
                          [](const auto& type) { return name_of(type.param); });
 
-TEST_P(CreditsOf, ASlowReceiverHoldsTheSenderBackWithoutLoss) {
+TEST_P(CreditsOf, SlowReceiverStopsSenderWithoutLoss) {
   Pair pair(GetParam(), deep(), slow_receiver());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 300), 0);
   for (int i = 0; i < 20; ++i) ASSERT_EQ(pair.send_list({.length = 1024}, 15), 0);
   Picos when{0};
   ASSERT_THAT(pair.await(pair.a.send_cq(), 300, std::chrono::milliseconds(1), &when), SizeIs(300));
-  // The last packet may leave when at most kMostUnderWay packets are not done: after 280 us. Without credits all would
+  // The last packet may leave when at most kMaxUnderWay packets are not done: after 280 us. Without credits all would
   // have left after 300 * 1058 B at 6.8 GB/s, 47 us.
-  EXPECT_GT(to_seconds(when) * 1e6, 300.0 - kMostUnderWay);
+  EXPECT_GT(to_seconds(when) * 1e6, 300.0 - kMaxUnderWay);
   pair.pass(std::chrono::microseconds(50));
   const NicCounts counts = pair.cluster.nic_counts(1);
   EXPECT_THAT(pair.b.poll_recvs(), SizeIs(300));
@@ -49,7 +49,7 @@ TEST_P(CreditsOf, ASlowReceiverHoldsTheSenderBackWithoutLoss) {
   EXPECT_GT(pair.cluster.nic_counts(0).credit_waits, 200u);
 }
 
-TEST(Credits, NoMoreIsUnderWayThanTheBuffersHold) {
+TEST(Credits, PacketsInFlightFitIntoBuffers) {
   Pair pair(IBV_QPT_UD, deep(), slow_receiver());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 300), 0);
   for (int i = 0; i < 20; ++i) ASSERT_EQ(pair.send_list({.length = 1024}, 15), 0);
@@ -68,13 +68,13 @@ TEST(Credits, NoMoreIsUnderWayThanTheBuffersHold) {
   for (std::size_t i = 0; i < done.size(); ++i) {
     under_way.push_back(static_cast<std::uint64_t>(port_used[i] / packet) - done[i]);
   }
-  EXPECT_THAT(under_way, testing::Each(testing::Le(kMostUnderWay)));
+  EXPECT_THAT(under_way, testing::Each(testing::Le(kMaxUnderWay)));
   // After the first packets the receiver never waits for packets.
   EXPECT_THAT(std::vector<std::uint64_t>(under_way.begin() + 10, under_way.end()), testing::Each(testing::Ge(7 + 1)));
 }
 
 // A second receiver is idle, but its packet waits behind packets for which the first has no room.
-TEST(Credits, WhatCannotLeaveHoldsUpWhatIsBehindIt) {
+TEST(Credits, BlockedPacketBlocksPacketsBehindIt) {
   SimCluster cluster(slow_receiver(), 3, 1);
   TestNode from(cluster, 0), full(cluster, 1), idle(cluster, 2);
   ibv_qp* source = from.make_qp(IBV_QPT_UD, deep());
@@ -92,16 +92,16 @@ TEST(Credits, WhatCannotLeaveHoldsUpWhatIsBehindIt) {
   Picos arrived{0};
   cluster.add_thread(2, 0, [&](SimNode& node) {
     ibv_wc wc{};
-    while (ibv_poll_cq(idle.recv_cq(), 1, &wc) == 0) node.relax();
+    while (ibv_poll_cq(idle.recv_cq(), 1, &wc) == 0) node.idle();
     arrived = node.now();
   });
   cluster.run();
   // 120 packets are before it; all of them must be done except those under way.
-  EXPECT_GT(to_seconds(arrived) * 1e6, 120.0 - kMostUnderWay);
+  EXPECT_GT(to_seconds(arrived) * 1e6, 120.0 - kMaxUnderWay);
 }
 
 // Long and short packets alternate. A short one must not overtake if there is room only for it.
-TEST(Credits, WhatTheSwitchHoldsStaysInOrder) {
+TEST(Credits, HeldPacketsStayInOrder) {
   Pair pair(IBV_QPT_UD, deep(), slow_receiver());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 200), 0);
   for (int i = 0; i < 100; ++i) {
@@ -115,7 +115,7 @@ TEST(Credits, WhatTheSwitchHoldsStaysInOrder) {
     EXPECT_EQ(received[i].byte_len, 40 + (i % 2 == 0 ? 1024u : 1u)) << i;
 }
 
-TEST(Credits, AReceiverWithRoomHoldsNobodyBack) {
+TEST(Credits, ReceiverWithRoomStopsNoSender) {
   Pair pair(IBV_QPT_UD, deep());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 100), 0);
   ASSERT_EQ(pair.send_list({.length = 1024}, 100), 0);
@@ -124,7 +124,7 @@ TEST(Credits, AReceiverWithRoomHoldsNobodyBack) {
   EXPECT_EQ(pair.cluster.nic_counts(0).credit_waits, 0u);
 }
 
-TEST(Credits, SendersTakeTurnsAtAFullReceiver) {
+TEST(Credits, SendersShareFullReceiverEvenly) {
   // Three nodes send 100 packets each to the fourth. Each has a fair share of the first 100 arrivals: turns are by
   // packet, but the packets first in the receiver's buffer (seven) may be from one node.
   SimCluster cluster(slow_receiver(), 4, 1);
@@ -149,7 +149,7 @@ TEST(Credits, SendersTakeTurnsAtAFullReceiver) {
     ibv_wc wc{};
     while (received < 300) {
       if (ibv_poll_cq(to.recv_cq(), 1, &wc) == 0) {
-        node.relax();
+        node.idle();
         continue;
       }
       ++received;
@@ -172,7 +172,7 @@ struct AckCase {
 
 class AckCoalescing : public testing::TestWithParam<AckCase> {};
 
-TEST_P(AckCoalescing, AnAckCoversAtMostSoManyMessages) {
+TEST_P(AckCoalescing, AckCoversAtMostTheLimit) {
   const AckCase& c = GetParam();
   Profile profile = slow_receiver();
   profile.nic.ack_coalescing = c.coalescing;
@@ -195,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(, AckCoalescing,
                                          AckCase{64, 40}),
                          testing::PrintToStringParamName());
 
-TEST(Ack, ALoneMessageIsAcknowledgedAtOnce) {
+TEST(Ack, SingleMessageIsAcknowledgedAtOnce) {
   Profile profile = steady_profile();
   profile.nic.ack_coalescing = 64;
   Pair pair(IBV_QPT_RC, {}, profile);
@@ -205,7 +205,7 @@ TEST(Ack, ALoneMessageIsAcknowledgedAtOnce) {
   EXPECT_EQ(pair.cluster.nic_counts(1).acks_sent, 1u);
 }
 
-TEST(Ack, ComesOnlyOnReliableConnections) {
+TEST(Ack, IsSentOnlyOnReliableConnections) {
   for (const ibv_qp_type type : {IBV_QPT_UC, IBV_QPT_UD}) {
     Pair pair(type);
     pair.b.post_recvs(pair.qb, kIn, 64, 4);

@@ -92,7 +92,7 @@ Arrived send_through(Pair& pair, ibv_qp_type type, unsigned messages, Picos gap)
   return arrived;
 }
 
-TEST_P(Loss, WhatArrivesIsWhole) {
+TEST_P(Loss, ArrivedMessagesAreComplete) {
   const Lossy& lossy_case = GetParam();
   constexpr unsigned kMessages = 480;
   Pair pair(lossy_case.type, {.timeout = lossy_case.timeout, .mtu = lossy_case.mtu}, lossy(lossy_case.share),
@@ -138,7 +138,7 @@ std::vector<Lossy> cases() {
 INSTANTIATE_TEST_SUITE_P(, Loss, testing::ValuesIn(cases()), testing::PrintToStringParamName());
 
 // Messages of one packet, so equal shares of messages and packets are lost: 5 % of 480 is 24, deviation 4.8.
-TEST(LossShare, IsTheOneAskedFor) {
+TEST(LossShare, MatchesLossProbability) {
   Pair pair(IBV_QPT_UD, {}, lossy(0.05));
   const Arrived arrived = send_through(pair, IBV_QPT_UD, 480, kGap);
   EXPECT_NEAR(static_cast<double>(480 - arrived.received.size()), 24, 24);
@@ -153,7 +153,7 @@ TEST(LossOfEverything, FailsAnRcSender) {
 }
 
 // Answers are late, not lost: the sender repeats packets that have arrived, and accepts the late answer meanwhile.
-TEST(LateAnswers, NeitherDoubleNorMixMessages) {
+TEST(LateAnswers, NeitherDuplicateNorMixMessages) {
   Profile profile = steady_profile();
   profile.nic.responder_units = 1;
   profile.nic.receive_packet = std::chrono::microseconds(1);  // 16 messages take 16 us, the timeout is 8.2 us

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "nic_sim/host/partition.hpp"
+#include "nic_sim/host/thread.hpp"
 #include "nic_sim/net/ethernet.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/quanta.hpp"
@@ -27,8 +27,8 @@ inline Profile round_network() {
                              .alpha = 1,
                              .pfc_xoff = Bytes(4000),
                              .pfc_xon = Bytes(2000),
-                             .ecn_least = Bytes(0),
-                             .ecn_most = Bytes(0),
+                             .ecn_min = Bytes(0),
+                             .ecn_max = Bytes(0),
                              .ecn_probability = 0,
                              .rack_nodes = 0,
                              .uplinks = 0,
@@ -52,10 +52,10 @@ class NetRig {
     for (std::size_t i = 0; i < partitions; ++i) partitions_.emplace_back(packets_, i, partitions);
     std::vector<LogicalProcess*> processes;
     for (Partition& each : partitions_) processes.push_back(&each);
-    quanta_ = std::make_unique<Quanta>(processes, mailbox_, std::min(longest, Ethernet::shortest_way(p)), 1,
+    quanta_ = std::make_unique<Quanta>(processes, mailbox_, std::min(longest, Ethernet::min_latency(p)), 1,
                                        [this](std::size_t partition) {
                                          for (Partition& other : partitions_)
-                                           partitions_[partition].packets.take_back_from(other.packets);
+                                           partitions_[partition].packets.collect_from(other.packets);
                                        });
     std::vector<SwitchHome> switches;
     for (std::uint32_t i = 0; i < switches_of(p, nodes); ++i) {
@@ -139,7 +139,7 @@ class NetRig {
     engine.schedule(engine.now() + node.rig->keeps_, &take_in, node.rig, as_argument(packet));
   }
   static void take_in(void* object, std::uint64_t packet) {
-    static_cast<NetRig*>(object)->net->done_with(as_packet(packet));
+    static_cast<NetRig*>(object)->net->release(as_packet(packet));
   }
   static void left_port(void*, const Packet&, Picos) {}
 

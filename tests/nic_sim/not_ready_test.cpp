@@ -15,7 +15,7 @@ class Unreliable : public testing::TestWithParam<ibv_qp_type> {};
 INSTANTIATE_TEST_SUITE_P(, Unreliable, testing::Values(IBV_QPT_UC, IBV_QPT_UD),
                          [](const auto& type) { return name_of(type.param); });
 
-TEST_P(Unreliable, WithoutARecvAMessageIsDroppedAndCounted) {
+TEST_P(Unreliable, MessageWithoutRecvIsDroppedAndCounted) {
   Pair pair(GetParam());
   pair.b.post_recv(pair.qb, kIn, 256, 1);
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -35,7 +35,7 @@ TEST_P(Unreliable, WithoutARecvAMessageIsDroppedAndCounted) {
   EXPECT_THAT(ids(pair.b.poll_recvs()), ElementsAre(2));
 }
 
-TEST(UcNotReady, AMessageOfSeveralPacketsIsDroppedWhole) {
+TEST(UcNotReady, LongMessageIsDroppedCompletely) {
   Pair pair(IBV_QPT_UC, {.mtu = IBV_MTU_256});
   ASSERT_EQ(pair.send({.length = 1000, .id = 1}), 0);  // four packets, no RECV
   pair.pass(kLong);
@@ -47,7 +47,7 @@ TEST(UcNotReady, AMessageOfSeveralPacketsIsDroppedWhole) {
   EXPECT_TRUE(has_pattern(pair.b.memory(kIn), 1000, 6));
 }
 
-TEST(UcNotReady, PacketsOfAMessageWhoseStartWasNeverSeenAreDropped) {
+TEST(UcNotReady, PacketsWithoutFirstPacketAreDropped) {
   // The receiver expects the PSN of the message's second packet, one more than the sender's.
   Pair pair(IBV_QPT_UC, {.mtu = IBV_MTU_256});
   ibv_qp_attr attr{};
@@ -66,7 +66,7 @@ TEST(UcNotReady, PacketsOfAMessageWhoseStartWasNeverSeenAreDropped) {
 }
 
 // min_rnr_timer 12 is 0.64 ms, IBTA 1.3 volume 1 section 9.7.5.2.8.
-TEST(RcNotReady, TheSenderTriesAgainUntilARecvIsThere) {
+TEST(RcNotReady, SenderRetriesUntilRecvIsPosted) {
   Pair pair(IBV_QPT_RC, {.min_rnr_timer = 12});
   fill(pair.a.memory(), 300, 8);
   ASSERT_EQ(pair.send({.length = 300, .id = 4}), 0);
@@ -85,7 +85,7 @@ TEST(RcNotReady, TheSenderTriesAgainUntilARecvIsThere) {
   EXPECT_EQ(pair.cluster.nic_counts(0).messages_sent, 1u);
 }
 
-TEST(RcNotReady, NothingIsLostOrDoubledWhenEveryRecvComesLate) {
+TEST(RcNotReady, LateRecvsLoseAndDuplicateNothing) {
   Pair pair(IBV_QPT_RC);
   for (std::uint32_t i = 0; i < 32; ++i) {
     fill(pair.a.memory(i * 512), 400 + i, i);
@@ -111,7 +111,7 @@ TEST(RcNotReady, NothingIsLostOrDoubledWhenEveryRecvComesLate) {
 
 class RnrRetries : public testing::TestWithParam<int> {};
 
-TEST_P(RnrRetries, TheSenderGivesUpAfterSoMany) {
+TEST_P(RnrRetries, SenderFailsAfterItsRetries) {
   const auto retries = static_cast<std::uint8_t>(GetParam());
   Pair pair(IBV_QPT_RC, {.rnr_retries = retries});
   ASSERT_EQ(pair.send({.length = 8, .id = 1}), 0);
@@ -129,7 +129,7 @@ TEST_P(RnrRetries, TheSenderGivesUpAfterSoMany) {
 
 INSTANTIATE_TEST_SUITE_P(, RnrRetries, testing::Values(0, 1, 3, 6));
 
-TEST(TooLong, OnRcBothSidesLearnOfItAndFail) {
+TEST(TooLong, OnRcBothSidesFail) {
   Pair pair(IBV_QPT_RC);
   pair.b.post_recv(pair.qb, kIn, 99, 1);
   pair.b.post_recv(pair.qb, kIn, 99, 2);
@@ -149,7 +149,7 @@ TEST(TooLong, OnRcBothSidesLearnOfItAndFail) {
   for (std::size_t i = 99; i < 4096; ++i) ASSERT_EQ(*pair.b.memory(kIn + i), 0) << "written behind the buffer";
 }
 
-TEST(TooLong, OnRcALaterPacketMayBeTheOneThatDoesNotFit) {
+TEST(TooLong, OnRcLaterPacketMayExceedRecv) {
   Pair pair(IBV_QPT_RC, {.mtu = IBV_MTU_256});
   pair.b.post_recv(pair.qb, kIn, 600, 1);
   ASSERT_EQ(pair.send({.length = 601, .id = 10}), 0);
@@ -158,7 +158,7 @@ TEST(TooLong, OnRcALaterPacketMayBeTheOneThatDoesNotFit) {
   EXPECT_THAT(statuses(pair.a.poll_sends()), ElementsAre(IBV_WC_REM_INV_REQ_ERR));
 }
 
-TEST_P(Unreliable, AMessageThatIsTooLongFailsTheReceiverOnly) {
+TEST_P(Unreliable, TooLongMessageFailsOnlyReceiver) {
   Pair pair(GetParam());
   pair.b.post_recv(pair.qb, kIn, grh_room(GetParam()) + 99, 1);
   ASSERT_EQ(pair.send({.length = 100, .id = 10}), 0);
@@ -184,7 +184,7 @@ TEST(LostPeer, AnRcSenderTimesOutAfterItsRetries) {
   EXPECT_EQ(pair.cluster.nic_counts(1).dropped_refused, 6u);  // 2 requests, 3 times
 }
 
-TEST(LostPeer, APeerInErrorLooksTheSame) {
+TEST(LostPeer, PeerInErrorStateCausesTimeout) {
   Pair pair(IBV_QPT_RC, {.timeout = 2, .retries = 1});
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_ERR;
@@ -194,7 +194,7 @@ TEST(LostPeer, APeerInErrorLooksTheSame) {
   EXPECT_THAT(statuses(pair.a.poll_sends()), ElementsAre(IBV_WC_RETRY_EXC_ERR));
 }
 
-TEST(LostPeer, ADestroyedQpDoesNotHoldUpItsNeighbours) {
+TEST(LostPeer, DestroyedQpDoesNotBlockOtherQps) {
   // All QPs of b share one responder unit. The destroyed QP has queued packets and RECVs that are being fetched.
   Profile profile = steady_profile();
   profile.nic.responder_units = 1;
@@ -220,7 +220,7 @@ TEST(LostPeer, ADestroyedQpDoesNotHoldUpItsNeighbours) {
 
 // Two messages of several packets at the same time, with one unit. The second's RECV is in the next group that the
 // adapter fetches, and must be fetched although the first message is incomplete, with its packets waiting behind.
-TEST(SharedQueue, ARecvIsFetchedWhileAMessageIsUnderWay) {
+TEST(SharedQueue, RecvIsFetchedWhileMessageIsInFlight) {
   Profile profile = steady_profile();
   profile.nic.responder_units = 1;
   const auto group = static_cast<std::uint32_t>(profile.wire.recv_prefetch);

@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Device, IsOneWithThePortsOfTheProfile) {
+TEST(Device, HasPortsOfProfile) {
   SimCluster cluster(load_profile("cib"), 2, 1);
   Provider& provider = cluster.provider(0);
   EXPECT_THAT(provider.device_names(), ElementsAre("sim0"));
@@ -56,7 +56,7 @@ TEST(Device, NodesAndPortsHaveDifferentAddresses) {
   EXPECT_NE(of_a.lid, of_b.lid);
 }
 
-TEST(Destruction, ParentsAreBusyUntilTheirChildrenAreGone) {
+TEST(Destruction, ParentsAreBusyUntilChildrenAreDestroyed) {
   SimCluster cluster(load_profile("cib"), 2, 1);
   Provider& provider = cluster.provider(0);
   ibv_context* context = provider.open("sim0");
@@ -93,7 +93,7 @@ TEST(Destruction, ParentsAreBusyUntilTheirChildrenAreGone) {
   EXPECT_EQ(provider.close(context), 0);
 }
 
-TEST(Creation, RefusesMoreThanTheDeviceOffers) {
+TEST(Creation, RefusesValuesAboveDeviceLimits) {
   TwoNodes nodes;
   ibv_device_attr device{};
   nodes.a.provider().query_device(nodes.a.context(), &device);
@@ -132,7 +132,7 @@ TEST(Creation, RefusesMoreThanTheDeviceOffers) {
   EXPECT_EQ(nodes.a.provider().create_ah(nodes.a.pd(), &address), nullptr) << "no such port";
 }
 
-TEST(Registration, RemoteWritesNeedLocalOnes) {
+TEST(Registration, RemoteWriteRequiresLocalWrite) {
   TwoNodes nodes;
   errno = 0;
   EXPECT_EQ(nodes.a.provider().reg_mr(nodes.a.pd(), nodes.a.memory(), 64, IBV_ACCESS_REMOTE_WRITE), nullptr);
@@ -172,7 +172,7 @@ TEST_P(States, ValuesOutOfRangeAreRefused) {
   }
 }
 
-TEST_P(States, QueryYieldsWhatWasSet) {
+TEST_P(States, QueryReturnsSetValues) {
   TwoNodes nodes;
   const QpOptions options{.port = 2, .qkey = 77, .timeout = 9, .retries = 3, .rnr_retries = 2, .mtu = IBV_MTU_1024};
   ibv_qp* qp = nodes.a.make_qp(GetParam(), options);

@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-TEST(Order, ASendAfterAWriteToTheSameMemoryHasTheLastWord) {
+TEST(Order, SendAfterWriteOverwritesIt) {
   OneSided pair;
   std::memset(pair.a.memory(kSourceAt), 0xaa, 4096);
   ASSERT_EQ(pair.b.post_recv(pair.qb, kTargetAt, 64, 1), 0);
@@ -25,7 +25,7 @@ TEST(Order, ASendAfterAWriteToTheSameMemoryHasTheLastWord) {
 }
 
 // A program that computes between its polls finds the completion late, but never before the data.
-TEST(Order, WhatACompletionTellsOfIsInMemory) {
+TEST(Order, DataAreInMemoryBeforeCompletion) {
   for (int work = 50; work <= 300; work += 50) {
     for (int start = 0; start < 400; start += 20) {
       OneSided pair;
@@ -53,7 +53,7 @@ Profile without_wqe_cache() {
   return profile;
 }
 
-TEST(Refusal, IsOfTheRequestThatWasRefused) {
+TEST(Refusal, FailsTheRefusedRequest) {
   OneSided pair(IBV_QPT_RC, {}, without_wqe_cache());
   ibv_send_wr refused = pair.request(IBV_WR_RDMA_WRITE, 64, 2);
   refused.wr.rdma.rkey ^= 0xdead00;
@@ -64,7 +64,7 @@ TEST(Refusal, IsOfTheRequestThatWasRefused) {
   EXPECT_THAT(statuses(done), ElementsAre(IBV_WC_SUCCESS, IBV_WC_REM_ACCESS_ERR));
 }
 
-TEST(Refusal, ForWantOfARecvIsOfTheRequestThatWantedIt) {
+TEST(Refusal, WithoutRecvFailsTheRequestThatNeedsIt) {
   OneSided pair(IBV_QPT_RC, {.rnr_retries = 0}, without_wqe_cache());
   ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_WRITE, 64, 1), pair.request(IBV_WR_SEND, 64, 2)), 0);
   pair.pass(kLong);
@@ -74,7 +74,7 @@ TEST(Refusal, ForWantOfARecvIsOfTheRequestThatWantedIt) {
 }
 
 // A WQE that is read again meanwhile does not end the wait (10.24 ms, code 20 of the RNR NAK timer field).
-TEST(Refusal, ForWantOfARecvIsWaitedOutWhole) {
+TEST(Refusal, WithoutRecvIsRetriedAfterWholeRnrTime) {
   for (const std::uint64_t cache : {0, 256}) {
     for (int count = 1; count < 40; ++count) {
       Profile profile = steady_profile();
@@ -88,7 +88,7 @@ TEST(Refusal, ForWantOfARecvIsWaitedOutWhole) {
   }
 }
 
-TEST(Refusal, OfALocalBufferLeavesNothingForOtherQps) {
+TEST(Refusal, OfLocalBufferDoesNotAffectOtherQps) {
   OneSided pair;
   ibv_qp* other = pair.a.make_qp(IBV_QPT_UD);
   ASSERT_EQ(bring_up(pair.a, other, {}, 0, 0), 0);

@@ -149,7 +149,7 @@ class Ring {
     while (!stop_) {
       ibv_wc wc{};
       if (ibv_poll_cq(node.connected[0]->send_cq, 1, &wc) == 0) {
-        self.relax();
+        self.idle();
         continue;
       }
       EXPECT_EQ(wc.status, IBV_WC_SUCCESS);

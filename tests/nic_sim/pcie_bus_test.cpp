@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(, DmaWrite,
                                          WriteCase{120, 4096, 63, 2, 16}),  // 8 B, 63 lines, 56 B
                          testing::PrintToStringParamName());
 
-TEST(Mmio, CountsLinesAndDoorbellsApart) {
+TEST(Mmio, CountsLinesAndDoorbellsSeparately) {
   Link link;
   link.bus.mmio_write(64);
   link.bus.mmio_write(64);
@@ -164,14 +164,14 @@ TEST(PublishedBytes, TenWqesByMmioAndByDoorbell) {
 // 120 ns.
 constexpr std::int64_t kRead64 = 1'500 + 120'000 + 150'000 + 5'250 + 120'000;
 
-TEST(Timing, ALoneReadTakesItsWayThereAndBack) {
+TEST(Timing, SingleReadTakesRoundTrip) {
   Link link;
   link.read(0, 64);
   link.run();
   EXPECT_THAT(link.done, ElementsAre(kRead64));
 }
 
-TEST(Timing, ReadsFollowOneAnotherOnTheLink) {
+TEST(Timing, ReadsShareTheLinkInSequence) {
   Link link;
   for (int i = 0; i < 3; ++i) link.read(0, 64);
   link.run();
@@ -181,7 +181,7 @@ TEST(Timing, ReadsFollowOneAnotherOnTheLink) {
 
 // Two of three reads wait for the link and hold their tags meanwhile. On an idle link each would hold its tag as long
 // as a single read.
-TEST(Timing, TagsAreHeldForLongerWhereReadsWaitForTheLink) {
+TEST(Timing, TagsAreHeldLongerWhileReadsWaitForLink) {
   Link link;
   for (int i = 0; i < 3; ++i) link.read(0, 64);
   link.run();
@@ -200,7 +200,7 @@ TEST(Timing, AReadWithoutATagWaitsForOne) {
   EXPECT_THAT(link.done, ElementsAre(kRead64, kRead64 + 5'250, 2 * kRead64, 2 * kRead64 + 5'250));
 }
 
-TEST(Timing, AReadOfMoreRequestsThanTagsStillCompletes) {
+TEST(Timing, ReadWithMoreRequestsThanTagsCompletes) {
   Profile profile = round_numbers();
   profile.link.read_tags = 2;
   Link link(profile);
@@ -211,7 +211,7 @@ TEST(Timing, AReadOfMoreRequestsThanTagsStillCompletes) {
   EXPECT_EQ(link.done[1] - link.done[0], kRead64);  // it had to wait for all tags
 }
 
-TEST(Timing, ALongReadDoesNotOvertakeAShortOneThatWaits) {
+TEST(Timing, ReadsStartInOrder) {
   Profile profile = round_numbers();
   profile.link.read_tags = 3;
   Link link(profile);
@@ -223,7 +223,7 @@ TEST(Timing, ALongReadDoesNotOvertakeAShortOneThatWaits) {
   EXPECT_GE(link.done[2], link.done[1]);
 }
 
-TEST(Timing, WritesCanBeSeenAfterTheLinkAndMemory) {
+TEST(Timing, WritesAreVisibleAfterLinkAndMemory) {
   Link link;
   // (64 + 24) * 62.5 = 5500 ps each on the link, then 120 ns of propagation and 60 ns of memory.
   EXPECT_EQ(link.bus.dma_write(0, 64), Picos(5'500 + 180'000));
@@ -241,7 +241,7 @@ TEST(Timing, AReadRequestWaitsForOneWriteOfABacklog) {
   EXPECT_THAT(link.done, ElementsAre(17'500 + kRead64));
 }
 
-TEST(Timing, MmioWritesLeaveOneAfterTheOtherWithTheirGap) {
+TEST(Timing, MmioWritesLeaveInSequenceWithGap) {
   Profile profile = round_numbers();
   profile.link.mmio_gap = Picos(500);
   Link link(profile);
@@ -249,7 +249,7 @@ TEST(Timing, MmioWritesLeaveOneAfterTheOtherWithTheirGap) {
   EXPECT_EQ(link.bus.mmio_write(8), Picos(6'000 + 2'500));  // 32 * 62.5 + 500
 }
 
-TEST(Timing, TheShareOfTlpsStretchesEveryTransfer) {
+TEST(Timing, TlpShareLengthensEachTransfer) {
   Profile profile = round_numbers();
   profile.link.tlp_share = profile.link.host_share = 0.5;
   Link link(profile);
@@ -268,7 +268,7 @@ TEST(Timing, TheDirectionsDoNotWaitForEachOther) {
   EXPECT_EQ(link.bus.busy_to_host(), Picos(5'500));
 }
 
-TEST(PostedCredits, RunOutWhenMoreIsQueuedThanTheyAllow) {
+TEST(PostedCredits, RunOutWhenQueueExceedsThem) {
   Link link;
   // 4096 bytes drain in 256 ns. Writes of 88 bytes take 5.5 ns each: 253 ns for 46, 258.5 ns for 47.
   for (int i = 0; i < 46; ++i) link.bus.dma_write(0, 64);

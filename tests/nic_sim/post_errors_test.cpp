@@ -25,7 +25,7 @@ TEST_P(PostErrors, InlineDataOverTheLimitIsRefused) {
   EXPECT_EQ(pair.send({.length = 256, .flags = kInline}), 0);
 }
 
-TEST_P(PostErrors, MorePiecesThanTheQpHasAreRefused) {
+TEST_P(PostErrors, MoreSgesThanQpAllowsAreRefused) {
   Pair pair(GetParam());  // four SGEs in each direction
   std::vector<ibv_sge> pieces(5, pair.a.sge(0, 8));
   ibv_send_wr send{};
@@ -42,7 +42,7 @@ TEST_P(PostErrors, MorePiecesThanTheQpHasAreRefused) {
   EXPECT_EQ(bad_recv, &recv);
 }
 
-TEST_P(PostErrors, PiecesOfDifferentRequestsDoNotMixOnAQpThatWasMadeWithoutAny) {
+TEST_P(PostErrors, SgesDoNotMixOnQpCreatedWithoutSges) {
   Pair pair(GetParam(),
             {.cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 0, .max_recv_sge = 1, .max_inline_data = 0}});
   pair.b.post_recvs(pair.qb, kIn, 128, 4);
@@ -59,7 +59,7 @@ TEST_P(PostErrors, PiecesOfDifferentRequestsDoNotMixOnAQpThatWasMadeWithoutAny) 
   EXPECT_TRUE(has_pattern(pair.b.memory(kIn + 128 + grh_room(GetParam())), 64, 2));
 }
 
-TEST_P(PostErrors, OnlySendsAreKnown) {
+TEST_P(PostErrors, UnsupportedOpcodesAreRefused) {
   Pair pair(GetParam());
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_TSO;
@@ -68,7 +68,7 @@ TEST_P(PostErrors, OnlySendsAreKnown) {
   EXPECT_EQ(ibv_post_send(pair.qa, &wr, &bad), EINVAL);
 }
 
-TEST_P(PostErrors, AQpThatIsNotReadyRefuses) {
+TEST_P(PostErrors, QpOutsideRtsRefusesPosts) {
   TwoNodes nodes;
   ibv_qp* qp = nodes.a.make_qp(GetParam());
   ibv_ah* ah = nodes.a.make_ah(1);
@@ -126,7 +126,7 @@ TEST_P(PostErrors, APieceThatEndsWithItsRegionIsFine) {
   EXPECT_THAT(statuses(pair.b.poll_recvs()), ElementsAre(IBV_WC_SUCCESS));
 }
 
-TEST_P(PostErrors, ARegionThatIsGoneIsAWrongKey) {
+TEST_P(PostErrors, DeregisteredRegionIsWrongKey) {
   Pair pair(GetParam());
   std::vector<std::uint8_t> memory(64);
   ibv_mr* mr = pair.a.provider().reg_mr(pair.a.pd(), memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);

@@ -44,7 +44,7 @@ struct PostCase {
 
 class Post : public testing::TestWithParam<PostCase> {};
 
-TEST_P(Post, TakesTheseEventsOnPcie) {
+TEST_P(Post, CausesExpectedPcieEvents) {
   const PostCase& c = GetParam();
   const ibv_mtu mtu = c.cluster == "cx" ? IBV_MTU_2048 : IBV_MTU_4096;
   // One SGE and at most 60 bytes inline: mlx4's slots then have 128 bytes on every transport.
@@ -166,7 +166,7 @@ Profile hundred_ns_a_wqe() {
   return profile;
 }
 
-TEST(Units, AQpIsServedByOneOfThem) {
+TEST(Units, OneUnitServesAQp) {
   // 960 WQEs at 100 ns: 96 us, and about two microseconds until the first has arrived and the last has left.
   EXPECT_NEAR(time_to_send(hundred_ns_a_wqe(), 1, 960), 97, 1.5);
 }

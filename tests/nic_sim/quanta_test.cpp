@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "common/error.hpp"
-#include "nic_sim/time/barrier.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/nic_sim/two_nodes.hpp"
 
@@ -37,7 +36,7 @@ struct World {
   std::vector<std::int64_t> log;
 };
 
-TEST(Quanta, AnAppointmentComesBeforeWhatElseHappensThen) {
+TEST(Quanta, ActionRunsBeforeEventsOfItsTime) {
   World world;
   std::size_t before = 9;
   world.happen(30);
@@ -53,7 +52,7 @@ TEST(Quanta, AnAppointmentComesBeforeWhatElseHappensThen) {
 }
 
 // Two parts that take no time trigger each other forever.
-TEST(Quanta, ATimeThatStandsStillEndsTheRunWithThatReason) {
+TEST(Quanta, StalledTimeEndsRunWithError) {
   World world;
   struct Answer {
     static void now(void* world, std::uint64_t) {
@@ -64,10 +63,10 @@ TEST(Quanta, ATimeThatStandsStillEndsTheRunWithThatReason) {
   world.engine().schedule(Picos(30'000), &Answer::now, &world);
   world.end(60'000);
   EXPECT_THAT(message_of<Error>([&] { world.quanta.run(); }),
-              testing::HasSubstr("simulated time stands still at 30 ns"));
+              testing::HasSubstr("simulated time does not advance from 30 ns"));
 }
 
-TEST(Quanta, AppointmentsOfOneMomentAreKeptInTheOrderOfAsking) {
+TEST(Quanta, ActionsOfEqualTimeRunInOrderOfScheduling) {
   World world;
   std::string order;
   for (const char name : {'a', 'b', 'c'}) world.quanta.at(Picos(20), [&order, name] { order += name; });
@@ -76,8 +75,8 @@ TEST(Quanta, AppointmentsOfOneMomentAreKeptInTheOrderOfAsking) {
   EXPECT_EQ(order, "abc");
 }
 
-// The next quantum would begin at 150 and end at 250 without the event that the appointment sends for 140.
-TEST(Quanta, WhatAnAppointmentSendsArrivesInTime) {
+// The next quantum would begin at 150 and end at 250 without the event that the action sends for 140.
+TEST(Quanta, EventsSentByActionArriveInTime) {
   World world;
   world.quanta.at(Picos(40), [&] { world.mailbox.send(0, 1, Picos(140), &World::note, &world, 0); });
   world.happen(150);
@@ -86,7 +85,7 @@ TEST(Quanta, WhatAnAppointmentSendsArrivesInTime) {
   EXPECT_THAT(world.log, testing::ElementsAre(140, 150));
 }
 
-TEST(Quanta, WhatIsSentWhileAQuantumRunsComesInTheNextInTheOrderOfTheNodes) {
+TEST(Quanta, EventsOfAQuantumArriveInNextInNodeOrder) {
   struct Sender {
     static void send(void* world, std::uint64_t node) {
       World& self = *static_cast<World*>(world);
@@ -105,14 +104,14 @@ TEST(Quanta, WhatIsSentWhileAQuantumRunsComesInTheNextInTheOrderOfTheNodes) {
   EXPECT_THAT(world.log, testing::ElementsAre(0, 1));
 }
 
-TEST(Quanta, AThreadsErrorEndsTheRunOfAllHostThreads) {
+TEST(Quanta, ErrorOfThreadEndsAllHostThreads) {
   for (const SimWork& work : {SimWork{}, kByTwo}) {
     SimCluster cluster(steady_profile(), 2, 1, work);
     cluster.add_thread(0, 0, [](SimNode& node) {
-      for (;;) node.relax_until(node.now() + Nanos(100));
+      for (;;) node.idle_until(node.now() + Nanos(100));
     });
     cluster.add_thread(1, 0, [](SimNode& node) {
-      node.relax_until(microseconds(5));
+      node.idle_until(microseconds(5));
       throw std::runtime_error("enough");
     });
     EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<std::runtime_error>("enough"));
@@ -120,24 +119,24 @@ TEST(Quanta, AThreadsErrorEndsTheRunOfAllHostThreads) {
   }
 }
 
-TEST(Quanta, WhereNothingCanHappenAnyMoreAllHostThreadsEnd) {
+TEST(Quanta, DeadlockEndsAllHostThreads) {
   SimCluster cluster(steady_profile(), 2, 1, kByTwo);
-  for (int node = 0; node < 2; ++node) cluster.add_thread(node, 0, [](SimNode& self) { self.relax(); });
+  for (int node = 0; node < 2; ++node) cluster.add_thread(node, 0, [](SimNode& self) { self.idle(); });
   EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<Error>(testing::HasSubstr("all threads wait")));
 }
 
-TEST(Quanta, ASimulatedThreadMakesAppointmentsOnlyWhereAllAreSimulatedByOne) {
+TEST(Quanta, SimulatedThreadSchedulesActionsOnlyInOnePartition) {
   for (const SimWork& work : {SimWork{}, kByTwo}) {
     SimCluster cluster(steady_profile(), 2, 1, work);
-    Picos kept{0};
+    Picos ran_at{0};
     cluster.add_thread(0, 0, [&](SimNode& node) {
-      node.relax_until(Nanos(50));
-      cluster.at(Nanos(60), [&] { kept = cluster.now(); });
-      node.relax_until(Nanos(70));
+      node.idle_until(Nanos(50));
+      cluster.at(Nanos(60), [&] { ran_at = cluster.now(); });
+      node.idle_until(Nanos(70));
     });
     if (work.threads == 1) {
       cluster.run();
-      EXPECT_EQ(kept, Picos(Nanos(60)));
+      EXPECT_EQ(ran_at, Picos(Nanos(60)));
     } else {
       EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<Error>(testing::HasSubstr("one partition")));
     }
@@ -145,7 +144,7 @@ TEST(Quanta, ASimulatedThreadMakesAppointmentsOnlyWhereAllAreSimulatedByOne) {
 }
 
 // One node sends; another one, in a different partition, returns the packets.
-TEST(Quanta, PacketsOfAOneWayFlowComeBack) {
+TEST(Quanta, PacketsOfOneWayFlowReturnToTheirPool) {
   SimCluster cluster(steady_profile(), 2, 1, kByTwo);
   TestNode from(cluster, 0), to(cluster, 1);
   ibv_qp* source = from.make_qp(IBV_QPT_UC);
@@ -157,7 +156,7 @@ TEST(Quanta, PacketsOfAOneWayFlowComeBack) {
     while (sent < 2000) {
       if (from.post(source, {.length = 64}) == 0) ++sent;
       ibv_wc wc{};
-      while (ibv_poll_cq(from.send_cq(), 1, &wc) == 0) node.relax();
+      while (ibv_poll_cq(from.send_cq(), 1, &wc) == 0) node.idle();
     }
   });
   cluster.run();
@@ -165,7 +164,7 @@ TEST(Quanta, PacketsOfAOneWayFlowComeBack) {
   EXPECT_LE(cluster.packets_allocated(), 64u);  // one at a time, and those that wait for the end of a quantum
 }
 
-TEST(Barrier, NobodyGoesOnBeforeAllAreThere) {
+TEST(Barrier, NoThreadContinuesBeforeAllArrive) {
   constexpr int kRounds = 2000;
   constexpr int kThreads = 3;
   sim::Barrier barrier(kThreads);

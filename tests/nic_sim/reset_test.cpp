@@ -46,7 +46,7 @@ class Reset : public testing::TestWithParam<ibv_qp_type> {};
 INSTANTIATE_TEST_SUITE_P(, Reset, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),
                          [](const auto& type) { return name_of(type.param); });
 
-TEST_P(Reset, ErrFlushesWhatIsOutstandingInOrder) {
+TEST_P(Reset, ErrFlushesOutstandingRequestsInOrder) {
   Pair pair(GetParam());
   for (std::uint64_t i = 0; i < 5; ++i) pair.a.post_recv(pair.qa, kIn, 64, i);
   for (std::uint64_t i = 0; i < 5; ++i) {
@@ -63,7 +63,7 @@ TEST_P(Reset, ErrFlushesWhatIsOutstandingInOrder) {
   EXPECT_THAT(pair.b.poll_recvs(), IsEmpty());
 }
 
-TEST_P(Reset, WhatIsPostedInErrIsFlushed) {
+TEST_P(Reset, RequestsPostedInErrAreFlushed) {
   Pair pair(GetParam());
   go(pair.a, pair.qa, IBV_QPS_ERR);
   ASSERT_EQ(pair.send({.length = 8, .id = 1, .flags = 0}), 0);
@@ -73,7 +73,7 @@ TEST_P(Reset, WhatIsPostedInErrIsFlushed) {
   EXPECT_THAT(statuses(pair.a.poll_recvs()), ElementsAre(IBV_WC_WR_FLUSH_ERR));
 }
 
-TEST_P(Reset, UnsignaledSendsThatWereDoneAreNotFlushed) {
+TEST_P(Reset, CompletedUnsignaledSendsAreNotFlushed) {
   Pair pair(GetParam());
   pair.b.post_recvs(pair.qb, kIn, 128, 8);
   for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(pair.send({.length = 8, .id = i, .flags = 0}), 0);
@@ -84,7 +84,7 @@ TEST_P(Reset, UnsignaledSendsThatWereDoneAreNotFlushed) {
   EXPECT_THAT(pair.a.poll_sends(), IsEmpty());
 }
 
-TEST_P(Reset, AResetQpForgetsEverythingSilently) {
+TEST_P(Reset, ResetDropsAllRequestsSilently) {
   Pair pair(GetParam());
   for (std::uint64_t i = 0; i < 5; ++i) pair.a.post_recv(pair.qa, kIn, 64, i);
   for (std::uint64_t i = 0; i < 5; ++i) ASSERT_EQ(pair.send({.length = 8, .id = 10 + i}), 0);
@@ -94,7 +94,7 @@ TEST_P(Reset, AResetQpForgetsEverythingSilently) {
   EXPECT_THAT(pair.a.poll_recvs(), IsEmpty());
 }
 
-TEST_P(Reset, AQpWorksAgainAfterAResetInAnyMoment) {
+TEST_P(Reset, QpWorksAfterResetAtAnyTime) {
   // At the reset, messages with payload to read, inline messages, and RECVs to fetch are in progress.
   for (std::int64_t moment = 0; moment < 2500; moment += 50) {
     Pair pair(GetParam());
@@ -115,7 +115,7 @@ TEST_P(Reset, AQpWorksAgainAfterAResetInAnyMoment) {
   }
 }
 
-TEST_P(Reset, AQpThatIsUsedAtOnceAfterAResetIsNotConfusedByWhatWasUnderWay) {
+TEST_P(Reset, EarlierWorkDoesNotAffectQpAfterReset) {
   for (std::int64_t moment = 0; moment < 2500; moment += 50) {
     Pair pair(GetParam());
     pair.b.post_recvs(pair.qb, kIn, 8192, 4);
@@ -145,7 +145,7 @@ TEST_P(Reset, AQpThatIsUsedAtOnceAfterAResetIsNotConfusedByWhatWasUnderWay) {
   }
 }
 
-TEST_P(Reset, RecvsOfTheTimeBeforeAreGone) {
+TEST_P(Reset, EarlierRecvsAreDropped) {
   Pair pair(GetParam(), {.rnr_retries = 0});
   pair.b.post_recvs(pair.qb, kIn, 256, 16);
   reconnect(pair);  // they are still being fetched
@@ -162,7 +162,7 @@ TEST_P(Reset, RecvsOfTheTimeBeforeAreGone) {
   }
 }
 
-TEST(Recovery, AFailedQpWorksAgainManyTimes) {
+TEST(Recovery, FailedQpRecoversManyTimes) {
   // A WQE cache of four blocks: leftovers of failed requests would fill it.
   Profile profile = steady_profile();
   profile.nic.wqe_cache = Bytes(256);
@@ -206,7 +206,7 @@ TEST(Recovery, AGapAfterAReconnectIsReportedAgain) {
   }
 }
 
-TEST(LocalError, RequestsThatWereSentBeforeItSucceed) {
+TEST(LocalError, EarlierRequestsSucceed) {
   // UD: the first three are on the wire long before the fourth, whose memory is not registered, is processed.
   Pair pair(IBV_QPT_UD);
   pair.b.post_recvs(pair.qb, kIn, 128, 8);
@@ -231,7 +231,7 @@ QpOptions for_lists(std::uint32_t depth) {
   return {.cap = {.max_send_wr = depth, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}};
 }
 
-TEST(Neighbours, AQpThatWaitsForItsReceiverDoesNotStopOthersOfItsUnit) {
+TEST(Neighbours, QpWaitingForReceiverDoesNotBlockItsUnit) {
   // The first QP's WQEs use up the unit's fetch-ahead share, and its peer has no RECV.
   Pair waiting(IBV_QPT_RC, for_lists(128), one_requester_unit());
   ibv_qp* from = waiting.a.make_qp(IBV_QPT_UD);
@@ -248,7 +248,7 @@ TEST(Neighbours, AQpThatWaitsForItsReceiverDoesNotStopOthersOfItsUnit) {
 }
 
 // When a QP is reset or destroyed, its part of the unit's fetch-ahead share is free again.
-TEST(Neighbours, AResetOrDestroyedQpLeavesTheFetchingAheadToOthers) {
+TEST(Neighbours, ResetOrDestroyedQpReturnsItsFetchShare) {
   for (const bool destroys : {false, true}) {
     Pair pair(IBV_QPT_RC, for_lists(512), one_requester_unit());
     for (int i = 0; i < 24; ++i) ASSERT_EQ(pair.send_list({.length = 8}, 16), 0);

@@ -11,10 +11,10 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-TEST(Run, FailsWhenAllThreadsWaitForEver) {
+TEST(Run, FailsOnDeadlock) {
   TwoNodes nodes;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
-    for (;;) node.relax();
+    for (;;) node.idle();
   });
   try {
     nodes.cluster.run();
@@ -24,7 +24,7 @@ TEST(Run, FailsWhenAllThreadsWaitForEver) {
   }
 }
 
-TEST(Run, HandsOnWhatAThreadThrows) {
+TEST(Run, RethrowsExceptionOfThread) {
   TwoNodes nodes;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
     node.work(Nanos(500));
@@ -33,12 +33,12 @@ TEST(Run, HandsOnWhatAThreadThrows) {
     throw Error("from a thread");
   });
   nodes.cluster.add_thread(1, 0, [&](SimNode& node) {
-    for (;;) node.relax();
+    for (;;) node.idle();
   });
   EXPECT_THROW(nodes.cluster.run(), Error);
 }
 
-TEST(Run, TheDataPathWorksOutsideAfterAThreadThrew) {
+TEST(Run, DataPathWorksOutsideAfterException) {
   Pair pair(IBV_QPT_UD);
   pair.cluster.add_thread(0, 0, [&](SimNode&) { throw Error("from a thread"); });
   EXPECT_THROW(pair.cluster.run(), Error);
@@ -54,7 +54,7 @@ TEST(Run, AClusterCanBeDestroyedWhileThreadsSleep) {
     nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
       const std::shared_ptr<int> count(&ended, [](int* n) { ++*n; });
       const std::vector<int> heap(100);
-      for (;;) node.relax();
+      for (;;) node.idle();
     });
     nodes.cluster.add_thread(1, 0, [](SimNode&) { throw Error("ends the run"); });
     EXPECT_THROW(nodes.cluster.run(), Error);
@@ -63,7 +63,7 @@ TEST(Run, AClusterCanBeDestroyedWhileThreadsSleep) {
   EXPECT_EQ(ended, 1);
 }
 
-TEST(Run, CanGoOnWithNewThreads) {
+TEST(Run, ContinuesWithNewThreads) {
   TwoNodes nodes;
   nodes.pass(std::chrono::microseconds(10));
   const Picos after_first = nodes.cluster.now();

@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(ThreadClock, CallsCostWhatTheProfileSays) {
+TEST(ThreadClock, CallsCostProfileTimes) {
   const HostProfile host = steady_profile().host;
   Pair pair(IBV_QPT_UD);
   std::vector<Picos> took;
@@ -62,19 +62,19 @@ TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
   EXPECT_EQ(end, host.post_call + host.post_wqe + Nanos(2000) + 2 * host.wc_line);
 }
 
-TEST(ThreadClock, ALookAtMoreLinesCostsMore) {
+TEST(ThreadClock, PollingMoreLinesCostsMore) {
   Pair pair(IBV_QPT_UD);
   Picos took{0};
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     const Picos begin = node.now();
-    node.look(70);
+    node.poll_memory(70);
     took = node.now() - begin;
   });
   pair.cluster.run();
   EXPECT_EQ(took, 70 * steady_profile().host.poll_memory);
 }
 
-TEST(ThreadClock, AnAddToASharedWordWaitsForItsLine) {
+TEST(ThreadClock, AddToSharedWordWaitsForItsLine) {
   Pair pair(IBV_QPT_UD);
   const Picos own = steady_profile().host.atomic_add, transfer = steady_profile().host.line_transfer;
   alignas(64) std::uint64_t word = 0;
@@ -103,16 +103,16 @@ TEST(ThreadClock, AnAddToASharedWordWaitsForItsLine) {
   EXPECT_EQ(word, 40u);
 }
 
-TEST(Relax, EndsAtItsDeadlineWhenNothingComes) {
+TEST(Idle, EndsAtDeadlineWithoutEvents) {
   Pair pair(IBV_QPT_UD);
   Picos woke{0};
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     ibv_wc wc{};
     ibv_poll_cq(pair.a.send_cq(), 1, &wc);
-    node.relax_until(Nanos(5000));
+    node.idle_until(Nanos(5000));
     EXPECT_EQ(ibv_poll_cq(pair.a.send_cq(), 1, &wc), 0);
     woke = node.now();
-    node.relax_until(node.now());  // in the past: no wait
+    node.idle_until(node.now());  // in the past: no wait
     EXPECT_EQ(node.now(), woke);
   });
   pair.cluster.run();
@@ -120,7 +120,7 @@ TEST(Relax, EndsAtItsDeadlineWhenNothingComes) {
 }
 
 // A receiver that waits for five messages on one or two queues, in one of these ways. Returns when it saw each.
-enum class Way { spin, relax, relax_after_other_polls };
+enum class Way { spin, idle, idle_after_other_polls };
 
 std::vector<Picos> times_seen(Way way, int queues) {
   Pair pair(IBV_QPT_UD);
@@ -135,7 +135,7 @@ std::vector<Picos> times_seen(Way way, int queues) {
   pair.cluster.add_thread(1, 0, [&](SimNode& node) {
     node.work(Nanos(3));
     ibv_wc wc{};
-    if (way == Way::relax_after_other_polls) {
+    if (way == Way::idle_after_other_polls) {
       // Empty polls that are not part of an empty pass.
       for (int i = 0; i < 20; ++i) ibv_poll_cq(pair.b.recv_cq(), 1, &wc);
     }
@@ -144,7 +144,7 @@ std::vector<Picos> times_seen(Way way, int queues) {
       if (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 1) {
         seen.push_back(node.now());
       } else if (way != Way::spin) {
-        node.relax();
+        node.idle();
       }
     }
   });
@@ -152,15 +152,15 @@ std::vector<Picos> times_seen(Way way, int queues) {
   return seen;
 }
 
-TEST(Relax, SeesCompletionsWhenASpinningThreadWould) {
-  EXPECT_EQ(times_seen(Way::relax, 1), times_seen(Way::spin, 1));
+TEST(Idle, FindsCompletionsWhenSpinningThreadWould) {
+  EXPECT_EQ(times_seen(Way::idle, 1), times_seen(Way::spin, 1));
 }
 
-TEST(Relax, AccountsForEveryQueueOfThePass) {
-  EXPECT_EQ(times_seen(Way::relax, 2), times_seen(Way::spin, 2));
+TEST(Idle, IncludesEachQueueOfPass) {
+  EXPECT_EQ(times_seen(Way::idle, 2), times_seen(Way::spin, 2));
 }
 
-TEST(Relax, LandsOnWholePasses) {
+TEST(Idle, EndsAfterWholePasses) {
   for (const int queues : {1, 2}) {
     Pair pair(IBV_QPT_UD);
     pair.b.post_recvs(pair.qb, kIn, 128, 1);
@@ -176,7 +176,7 @@ TEST(Relax, LandsOnWholePasses) {
           waited = before - begin;
           return;
         }
-        node.relax();
+        node.idle();
       }
     });
     pair.cluster.run();
@@ -186,18 +186,18 @@ TEST(Relax, LandsOnWholePasses) {
   }
 }
 
-TEST(Relax, APassIsWhatWasPolledSinceTheQueueWasLastPolled) {
+TEST(Idle, PassBeginsWithLastPollOfQueue) {
   // 20 polls of 15 ns before: the same times as a spinning thread, not multiples of 300 ns.
-  const auto seen = times_seen(Way::relax_after_other_polls, 1);
+  const auto seen = times_seen(Way::idle_after_other_polls, 1);
   EXPECT_EQ(seen, times_seen(Way::spin, 1));
 }
 
-TEST(Relax, AThreadWithoutAnythingToPollSleepsUntilTheConductorActs) {
+TEST(Idle, ThreadWithoutQueuesWaitsForScheduledAction) {
   TwoNodes nodes;
   bool stop = false;
   Picos woken{0};
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
-    while (!stop) node.relax();
+    while (!stop) node.idle();
     woken = node.now();
   });
   nodes.cluster.at(std::chrono::microseconds(50), [&] { stop = true; });
@@ -206,14 +206,14 @@ TEST(Relax, AThreadWithoutAnythingToPollSleepsUntilTheConductorActs) {
   EXPECT_LT(woken, Picos(std::chrono::microseconds(51)));
 }
 
-TEST(Relax, TheConductorIsNotMissedInTheMiddleOfAPass) {
+TEST(Idle, ActionDuringPassIsNotMissed) {
   // The controller changes the word after the thread has read it and while the thread polls (15 ns).
   TwoNodes nodes;
   bool stop = false;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
     ibv_wc wc{};
     while (!stop) {
-      if (ibv_poll_cq(nodes.a.send_cq(), 1, &wc) == 0) node.relax();
+      if (ibv_poll_cq(nodes.a.send_cq(), 1, &wc) == 0) node.idle();
     }
   });
   nodes.cluster.at(Nanos(7), [&] { stop = true; });
@@ -221,14 +221,14 @@ TEST(Relax, TheConductorIsNotMissedInTheMiddleOfAPass) {
   EXPECT_TRUE(stop);
 }
 
-TEST(Relax, ThreadsThatShareAQueueAreBothWoken) {
+TEST(Idle, ThreadsSharingQueueAreBothWoken) {
   Pair pair(IBV_QPT_UD);
   pair.b.post_recvs(pair.qb, kIn, 128, 2);
   int taken = 0;
   for (int core = 0; core < 2; ++core) {
     pair.cluster.add_thread(1, core, [&](SimNode& node) {
       ibv_wc wc{};
-      while (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 0) node.relax();
+      while (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 0) node.idle();
       ++taken;
     });
   }

@@ -1,8 +1,7 @@
 // DMA transfers: counts by hand, and the mean over a ring against a walk over every byte of every read.
-#include "pcie_model/dma.hpp"
-
 #include <gtest/gtest.h>
 
+#include "pcie_model/costs.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {
@@ -57,7 +56,7 @@ TEST(DmaWrite, UnalignedStartWritesItsFirstLineInPart) {
   EXPECT_EQ(packet.tlps_to_host, 16);
 }
 
-TEST(Dma, NothingCostsNothing) {
+TEST(Dma, EmptyTransferIsFree) {
   EXPECT_EQ(dma_read(kLink, 64, Bytes(0)).bytes_to_host, 0);
   EXPECT_EQ(dma_write(kLink, 8, Bytes(0)).bytes_to_host, 0);
   EXPECT_EQ(dma_write(kLink, 8, Bytes(0)).dma_write_partial_lines, 0);

@@ -9,7 +9,7 @@ namespace verbscope {
 namespace {
 
 // 100 ns, ten at once, 3 ns a switch: k = 2, 20 ns of computation.
-TEST(MemoryWalk, AddsUpByHand) {
+TEST(MemoryWalk, MatchesHandCalculation) {
   const HostMemory host{.latency_ns = 100, .parallel_ns = 10, .switch_ns = 3, .stage_ns = 2, .window = 0};
   const MemoryWalk walk{.accesses = 2, .compute_ns = 20};
   EXPECT_DOUBLE_EQ(host.at_once(), 10);

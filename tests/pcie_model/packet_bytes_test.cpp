@@ -1,7 +1,7 @@
 // Bytes on the wire, added up header by header: InfiniBand Architecture Specification 1.3, volume 1, chapter 9.
-#include "pcie_model/packet_bytes.hpp"
-
 #include <gtest/gtest.h>
+
+#include "pcie_model/costs.hpp"
 
 namespace verbscope {
 namespace {
@@ -38,7 +38,7 @@ TEST(PacketBytes, WriteHasARethInItsFirstPacketOnly) {
   EXPECT_EQ(request(write, rc, 2048, true), 2 * kEvery + 16 + 4 + 2048);
 }
 
-TEST(PacketBytes, ReadRequestIsOnePacketWhateverItAsksFor) {
+TEST(PacketBytes, ReadRequestIsOnePacketForAnyLength) {
   EXPECT_EQ(request(read, rc, 8), kEvery + 16);
   EXPECT_EQ(request(read, rc, 1 << 20), kEvery + 16);
 }
@@ -57,7 +57,7 @@ TEST(PacketBytes, AtomicsCarryTheirOwnHeaders) {
   }
 }
 
-TEST(PacketBytes, SendAndWriteHaveNoResponseOfTheirOwn) {
+TEST(PacketBytes, SendAndWriteHaveNoResponse) {
   EXPECT_EQ(response(send, 64), 0u);
   EXPECT_EQ(response(write, 64), 0u);
 }

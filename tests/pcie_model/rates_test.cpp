@@ -1,15 +1,18 @@
 // Rate bounds, the published figures of Kalia et al., ATC 2016, and links of other generations.
 #include "pcie_model/rates.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/json.hpp"
-#include "pcie_model/packet_bytes.hpp"
+#include "pcie_model/costs.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
 using enum Verb;
 using enum Transport;
 
@@ -92,7 +95,7 @@ TEST(PacketBytes, SeveralPackets) {
   EXPECT_EQ(response_bytes(read, Bytes(2048), mtu), Bytes(2 * 26 + 2 * 4 + 2048));
 }
 
-TEST(WithPcie, AnotherGenerationBringsItsRateAndHeaders) {
+TEST(WithPcie, OtherGenerationSetsRateAndHeaders) {
   const ClusterWire gen5 = with_pcie(wide_mlx5(), 5, std::nullopt);
   EXPECT_EQ(gen5.pcie.lanes, 16);
   EXPECT_NEAR(gen5.pcie.bandwidth().value * 1e-6, 32000.0 / 8 * 128 / 130 * 16, 1e-6);
@@ -116,14 +119,14 @@ TEST(WithPcie, TheSameGenerationKeepsTheProfilesHeaders) {
   EXPECT_EQ(half.pcie.lanes, 8);
 }
 
-TEST(WithPcie, EachGenerationUpTo5DoublesOrNearly) {
+TEST(WithPcie, EachGenerationUpTo5NearlyDoubles) {
   for (const PcieGeneration& generation : kPcieGenerations) {
     const double encoding = generation.generation <= 2 ? 0.8 : generation.generation <= 5 ? 128.0 / 130 : 236.0 / 256;
     EXPECT_NEAR(generation.lane_mb_per_s, generation.gt_per_s * 125 * encoding, 1e-9);
   }
 }
 
-TEST(WithPcie, RefusesWhatDoesNotExist) {
+TEST(WithPcie, RefusesUnknownGenerationAndWidth) {
   const auto message = [](std::optional<int> generation, std::optional<int> lanes) {
     try {
       with_pcie(wide_mlx5(), generation, lanes);
@@ -132,8 +135,8 @@ TEST(WithPcie, RefusesWhatDoesNotExist) {
     }
     return std::string();
   };
-  EXPECT_EQ(message(7, std::nullopt), "PCIe generation 7 is unknown: 1 to 6");
-  EXPECT_EQ(message(std::nullopt, 3), "PCIe x3 does not exist: x1, x2, x4, x8, x12, x16, x32");
+  EXPECT_THAT(message(7, std::nullopt), AllOf(HasSubstr("PCIe generation 7"), HasSubstr("1 to 6")));
+  EXPECT_THAT(message(std::nullopt, 3), AllOf(HasSubstr("PCIe x3"), HasSubstr("x1, x2, x4, x8, x12, x16, x32")));
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST(Requester, ListsAmongWqesOfOtherSizesBeginWhereThoseEnd) {
 
 // The payload is [24, 1024): requests [24, 536) and [536, 1024), answered by completions that end at multiples of 128:
 // 5 and 4. The WQE of 48 B is a line by BlueFlame.
-TEST(Requester, PayloadFromAnOffsetHasACompletionMore) {
+TEST(Requester, PayloadAtOffsetAddsACompletion) {
   VerbShape shape = gather_shape(write, rc, 1000, 1);
   shape.payload_offset = Bytes(24);
   const Prediction p = predict_requester(wide_mlx5(), shape);

@@ -2,7 +2,7 @@
 // queues, counted by hand.
 #include <gtest/gtest.h>
 
-#include "pcie_model/wqe_size.hpp"
+#include "pcie_model/costs.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {
@@ -46,7 +46,7 @@ TEST(Responder, PacketsBelowTheReadRequestSizeAreReadOneByOne) {
 // 5000 B that begin 120 B behind a multiple of RCB, in packets of 4096 and 904 B, each of which ends and begins there:
 // 8 B, 63 lines and 56 B; 8 B and 14 lines. Read: 512-byte requests over 4 borders of 128 and to the next, so 5
 // completions each of 8; the last packet 5 and [632, 1024) 4.
-TEST(Responder, PayloadFromAnOffsetIsWrittenAndReadFromThere) {
+TEST(Responder, PayloadOffsetAffectsWritesAndReads) {
   VerbShape shape = gather_shape(write, rc, 5000, 1);
   shape.payload_offset = Bytes(120);
   const PciePerOp written = predict_responder(wide_mlx5(), shape).pcie;
@@ -74,7 +74,7 @@ TEST(Responder, WriteIsOnePayloadWrite) {
 }
 
 // A packet of 26 + 16 and nothing on PCIe: the wire is the only bound.
-TEST(Responder, WriteOfNothingTouchesNoMemory) {
+TEST(Responder, EmptyWriteTouchesNoMemory) {
   const Prediction p = predict_responder(wide_mlx5(), gather_shape(write, rc, 0, 1));
   EXPECT_EQ(p.pcie.bytes_to_host + p.pcie.bytes_to_nic, 0);
   EXPECT_EQ(p.binding, "wire_in");
@@ -109,7 +109,7 @@ TEST(Responder, WriteWithImmediateUsesARecvAsWell) {
 }
 
 // The events are the same whatever side tells them: a SEND's receiver and a WRITE's responder write one payload.
-TEST(Responder, WritesAsTheReceiverDoesButForTheRecv) {
+TEST(Responder, WritesLikeReceiverWithoutRecv) {
   const Prediction p = predict_responder(narrow_mlx4(), gather_shape(write, rc, 5000, 1));
   const Prediction receiver = predict_receiver(narrow_mlx4(), gather_shape(send, rc, 5000, 1));
   const Prediction nothing = predict_receiver(narrow_mlx4(), gather_shape(send, rc, 0, 1));
@@ -137,7 +137,7 @@ TEST(InlineReceive, OnMlx4TheRecvHasRoomForThePayload) {
 }
 
 // 32 B fit a CQE of 64 B, 64 B one of 128 B: no write but the CQE's.
-TEST(InlineReceive, PayloadThatFitsComesInTheCqe) {
+TEST(InlineReceive, FittingPayloadArrivesInCqe) {
   ClusterWire cluster = wide_mlx5();
   EXPECT_EQ(predict_receiver(cluster, received_inline(send, 32)).pcie.bytes_to_host, 90 + 26.0 / 16);
   EXPECT_EQ(predict_receiver(cluster, received_inline(send, 33)).pcie.bytes_to_host, 90 + 33 + 26 + 26.0 / 16);
@@ -147,7 +147,7 @@ TEST(InlineReceive, PayloadThatFitsComesInTheCqe) {
 }
 
 // The result of a READ or atomic comes in the CQE of the request; without a CQE it is written (8 + 26).
-TEST(InlineReceive, ResultsOfSignaledReadsAndAtomicsComeInTheCqe) {
+TEST(InlineReceive, ResultsOfSignaledReadsAndAtomicsArriveInCqe) {
   for (const Verb verb : {read, fetch_add}) {
     VerbShape shape = received_inline(verb, 8);
     EXPECT_EQ(predict_requester(wide_mlx5(), shape).pcie.bytes_to_host, 90);
@@ -160,7 +160,7 @@ TEST(InlineReceive, ResultsOfSignaledReadsAndAtomicsComeInTheCqe) {
 }
 
 // 16 RECVs of 16 + 16 B are one read of 512 B: a request, 4 completions, 8 lines. Posting writes the data segment only.
-TEST(SharedReceiveQueue, RecvsAreTwiceAsLong) {
+TEST(SharedReceiveQueue, RecvsAre32BytesLong) {
   for (const ClusterWire& cluster : {wide_mlx5(), narrow_mlx4()}) {
     VerbShape shape = header_only_shape(rc, 16);
     shape.shared_recv_queue = true;

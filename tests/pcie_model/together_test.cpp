@@ -1,11 +1,10 @@
 // Predictions of one machine that does several things for an operation, added up by hand.
-#include "pcie_model/together.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "common/error.hpp"
+#include "pcie_model/predict.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {
@@ -30,7 +29,7 @@ TEST(Together, EventsAndStoresAddUpByWeight) {
 }
 
 // 20 Mops are 50 ns each, 30 Mops 33.3 ns: 83.3 ns of wire_out, 12 Mops. mmio serves one part only, at 15 Mops.
-TEST(Together, AResourceServesThePartsOneAfterTheOther) {
+TEST(Together, TimesOfPartsOnAResourceAddUp) {
   const Prediction sum =
       predict_together("server", {{part({{"mmio", 15}, {"wire_out", 20}})}, {part({{"wire_out", 30}})}});
   ASSERT_EQ(sum.bounds.size(), 2u);
@@ -42,7 +41,7 @@ TEST(Together, AResourceServesThePartsOneAfterTheOther) {
   EXPECT_DOUBLE_EQ(sum.bound_mops, 12);
 }
 
-TEST(Together, APartOfWeightZeroBindsNothing) {
+TEST(Together, PartOfWeightZeroHasNoBound) {
   const Prediction sum = predict_together("server", {{part({{"mmio", 15}})}, {part({{"wire_out", 1}}), 0}});
   ASSERT_EQ(sum.bounds.size(), 1u);
   EXPECT_EQ(sum.binding, "mmio");
@@ -69,7 +68,7 @@ TEST(CompletionEvents, AreADoorbellAnEntryAndAnInterrupt) {
   EXPECT_DOUBLE_EQ(mops("pcie_to_host"), link / 240);
 }
 
-TEST(Together, NeedsPartsThatAreTaken) {
+TEST(Together, RefusesUnusedParts) {
   EXPECT_THROW(predict_together("server", {}), Error);
   EXPECT_THROW(predict_together("server", {{part({{"mmio", 15}}), 0}}), Error);
   EXPECT_THROW(predict_together("server", {{part({{"mmio", 15}}), -1}}), Error);

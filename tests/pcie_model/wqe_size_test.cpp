@@ -1,15 +1,16 @@
 // Sizes of WQEs against the tables of rdma-core 44 and of Kalia et al., ATC 2016 (Table 1), and the layout of send
 // queues.
-#include "pcie_model/wqe_size.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/error.hpp"
+#include "pcie_model/costs.hpp"
 
 namespace verbscope {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
 using enum Verb;
 using enum Transport;
 using enum NicFamily;
@@ -109,7 +110,7 @@ TEST(WqeSize, PaddingIsToSixteenBytes) {
   EXPECT_EQ(wqe_size(mlx5, write, rc, Bytes(221), true).padded, Bytes(272));
 }
 
-TEST(WqeSize, RefusesWhatATransportDoesNotHave) {
+TEST(WqeSize, RefusesUnsupportedVerbs) {
   const auto message = [](Verb verb, Transport transport, bool inlined) {
     try {
       wqe_size(mlx5, verb, transport, Bytes(8), inlined);
@@ -118,10 +119,10 @@ TEST(WqeSize, RefusesWhatATransportDoesNotHave) {
     }
     return std::string();
   };
-  EXPECT_EQ(message(write, ud, false), "write is no verb of transport UD");
-  EXPECT_EQ(message(read, uc, false), "read is no verb of transport UC");
-  EXPECT_EQ(message(fetch_add, ud, false), "fetch_add is no verb of transport UD");
-  EXPECT_EQ(message(read, rc, true), "read takes no inline payload");
+  EXPECT_THAT(message(write, ud, false), AllOf(HasSubstr("UD"), HasSubstr("write")));
+  EXPECT_THAT(message(read, uc, false), AllOf(HasSubstr("UC"), HasSubstr("read")));
+  EXPECT_THAT(message(fetch_add, ud, false), AllOf(HasSubstr("UD"), HasSubstr("fetch_add")));
+  EXPECT_THAT(message(read, rc, true), AllOf(HasSubstr("read"), HasSubstr("inline")));
 }
 
 SendQueueLayout layout(NicFamily family, Transport transport, Verb verb, std::uint64_t payload, bool inlined,

@@ -84,7 +84,7 @@ struct alignas(64) AllActive::Thread {
         if (posted++ < operations) lanes[wc.wr_id].post();
       }
       completed += static_cast<std::uint64_t>(count);
-      if (count == 0) node.relax();
+      if (count == 0) node.idle();
     }
   }
 
@@ -114,8 +114,8 @@ struct AllActive::Machine {
     lane.qp.to_rtr({.path = {.port = port, .lid = lid},
                     .mtu = IBV_MTU_4096,
                     .peer_qpn = peer.threads[thread].lanes[number].qp.number(),
-                    .max_dest_rd_atomic = kMostReads});
-    lane.qp.to_rts({.max_rd_atomic = kMostReads});
+                    .max_dest_rd_atomic = kMaxReads});
+    lane.qp.to_rts({.max_rd_atomic = kMaxReads});
     const std::size_t place = thread * static_cast<std::size_t>(load.qps) + number;
     lane.sge = {reinterpret_cast<std::uint64_t>(memory.data()) + place * AllActiveLoad::bytes, AllActiveLoad::bytes,
                 mr.lkey()};
@@ -141,8 +141,8 @@ AllActive::AllActive(const AllActiveLoad& load)
   if (load.nodes < 2 || !std::has_single_bit(static_cast<unsigned>(load.nodes))) {
     fail("{} nodes: expected a power of two, 2 or more", load.nodes);
   }
-  if (load.qps < 1 || load.window < 1 || load.window > static_cast<int>(kMostReads)) {
-    fail("{} QPs with {} READs: expected 1 or more, with 1 to {}", load.qps, load.window, kMostReads);
+  if (load.qps < 1 || load.window < 1 || load.window > static_cast<int>(kMaxReads)) {
+    fail("{} QPs with {} READs: expected 1 or more, with 1 to {}", load.qps, load.window, kMaxReads);
   }
   for (int i = 0; i < load.nodes; ++i) machines_.emplace_back(cluster_.provider(i), load);
   connect();

@@ -221,10 +221,10 @@ TEST(HerdServer, WithAPipelineLooksAtTheBellInOneOfSomePasses) {
   EXPECT_EQ(end.clients[0].next, 1u);  // the bell was heard
 }
 
-// A node whose thread is told to quit when it relaxes.
+// A node whose thread is told to quit when it idles.
 struct QuittingNode : HostNode {
   explicit QuittingNode(RunControl& c) : control(&c) {}
-  void relax() { control->quit = true; }
+  void idle() { control->quit = true; }
   RunControl* control;
 };
 

@@ -83,7 +83,7 @@ struct Value {
 
 TEST(KvValues, SayWhichVersionTheyAreOf) {
   Value value;
-  for (const std::uint64_t version : {0ull, 1ull, 12345ull, kMostKvVersions - 1ull}) {
+  for (const std::uint64_t version : {0ull, 1ull, 12345ull, kMaxKvVersions - 1ull}) {
     value.values.fill(value.bytes.data(), 3, version);
     const KvReading reading = value.values.look_at(value.bytes.data(), 3);
     EXPECT_EQ(reading.finding, KvFinding::consistent);

@@ -212,7 +212,7 @@ TEST(Lines, OnlyLinesOfOneWriteAreTakenForAnObject) {
   // What lies in memory before the write, at each moment between two lines, and after it.
   std::vector<std::vector<std::uint64_t>> moments{words};
   ScriptedNode node;
-  node.on_look = [&] { moments.push_back(words); };
+  node.on_poll_memory = [&] { moments.push_back(words); };
   write_object(node, lines, 0, newer.data(), kBytes);
   moments.push_back(words);
   ASSERT_EQ(moments.size(), 4u);

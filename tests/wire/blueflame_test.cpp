@@ -1,7 +1,7 @@
 // The driver's choice between BlueFlame and a doorbell.
-#include "wire/blueflame.hpp"
-
 #include <gtest/gtest.h>
+
+#include "wire/doorbell.hpp"
 
 namespace verbscope {
 namespace {
@@ -21,14 +21,14 @@ bool by_neither(const Post& post) {
   return !goes_by_blueflame(NicFamily::mlx4, kLargest, post) && !goes_by_blueflame(NicFamily::mlx5, kLargest, post);
 }
 
-TEST(BlueFlame, TakesALoneSmallInlineWqe) {
+TEST(BlueFlame, SendsSingleSmallInlineWqe) {
   EXPECT_TRUE(by_both(kInlineSend));
   Post largest = kInlineSend;
   largest.size = kLargest;
   EXPECT_TRUE(by_both(largest));
 }
 
-TEST(BlueFlame, TakesNoListNoWqeOfOneUnitAndNoLongOne) {
+TEST(BlueFlame, SendsNoListNoOneUnitWqeAndNoLongWqe) {
   Post post = kInlineSend;
   post.list = 2;
   EXPECT_TRUE(by_neither(post));
@@ -39,7 +39,7 @@ TEST(BlueFlame, TakesNoListNoWqeOfOneUnitAndNoLongOne) {
   EXPECT_TRUE(by_neither(post));
 }
 
-TEST(BlueFlame, OnMlx4WantsDataInTheWqe) {
+TEST(BlueFlame, OnMlx4RequiresDataInWqe) {
   Post post = kInlineSend;
   post.inlined = false;
   EXPECT_TRUE(by_mlx5_only(post));
@@ -48,7 +48,7 @@ TEST(BlueFlame, OnMlx4WantsDataInTheWqe) {
   EXPECT_TRUE(by_mlx5_only(post));
 }
 
-TEST(BlueFlame, OnMlx4TakesAReadAndAnEmptyWriteLikeInlineData) {
+TEST(BlueFlame, OnMlx4TreatsReadAndEmptyWriteAsInline) {
   Post post{.verb = Verb::read, .payload = Bytes(64), .inlined = false, .size = Bytes(48), .list = 1};
   EXPECT_TRUE(by_both(post));
   post.verb = Verb::write;

@@ -34,7 +34,7 @@ std::string error_of(const Json& profile) {
   return "";
 }
 
-TEST(ClusterWire, ConnectIbIsTheMachineOfThePaper) {
+TEST(ClusterWire, CibMatchesThePaper) {
   const ClusterWire wire = read_cluster_wire(cib_profile(), "cib.json");
   EXPECT_EQ(wire.name, "cib");
   EXPECT_EQ(wire.family, NicFamily::mlx5);
@@ -46,7 +46,7 @@ TEST(ClusterWire, ConnectIbIsTheMachineOfThePaper) {
   EXPECT_NEAR(wire.port_rate.value, 54.54e9 / 8, 1);
 }
 
-TEST(ClusterWire, EveryProfileReads) {
+TEST(ClusterWire, EachProfileIsValid) {
   for (const std::string& path : profiles()) EXPECT_NO_THROW(read_cluster_wire(read_json_file(path), path)) << path;
 }
 
@@ -63,7 +63,7 @@ void expect_sources(const Json& node, const std::string& where) {
   }
 }
 
-TEST(ClusterWire, EveryParameterOfEveryProfileHasSourceAndCite) {
+TEST(ClusterWire, EachParameterHasSourceAndCite) {
   for (const std::string& path : profiles()) {
     Json profile = read_json_file(path);
     for (const char* word : {"schema", "name", "description"}) profile.erase(word);
@@ -71,7 +71,7 @@ TEST(ClusterWire, EveryParameterOfEveryProfileHasSourceAndCite) {
   }
 }
 
-TEST(ClusterWire, NamesAnAbsentOrUnknownKey) {
+TEST(ClusterWire, ErrorNamesMissingOrUnknownKey) {
   Json profile = cib_profile();
   profile["wire"].erase("pcie_lanes");
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::StartsWith("x.json"), testing::HasSubstr("pcie_lanes")));
@@ -83,7 +83,7 @@ TEST(ClusterWire, NamesAnAbsentOrUnknownKey) {
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::StartsWith("x.json"), testing::HasSubstr("wire")));
 }
 
-TEST(ClusterWire, ReadsNoOtherSchema) {
+TEST(ClusterWire, RefusesOtherSchema) {
   Json profile = cib_profile();
   profile["schema"] = "verbscope.cluster/2";
   EXPECT_THAT(error_of(profile), testing::HasSubstr("key \"schema\": \"verbscope.cluster/2\" is not known"));
@@ -91,7 +91,7 @@ TEST(ClusterWire, ReadsNoOtherSchema) {
   EXPECT_THAT(error_of(profile), testing::HasSubstr("key \"schema\" is missing"));
 }
 
-TEST(ClusterWire, NamesTheTypeOfAValue) {
+TEST(ClusterWire, ErrorNamesExpectedType) {
   Json profile = cib_profile();
   profile["wire"]["pcie_lanes"]["value"] = "16";
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("pcie_lanes"), testing::HasSubstr("integer")));
@@ -99,13 +99,14 @@ TEST(ClusterWire, NamesTheTypeOfAValue) {
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("pcie_lanes"), testing::HasSubstr("object")));
 }
 
-TEST(ClusterWire, AParameterNeedsSourceAndCite) {
+TEST(ClusterWire, ParameterRequiresSourceAndCite) {
   Json profile = cib_profile();
   profile["wire"]["ports"].erase("source");
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("source")));
   profile = cib_profile();
   profile["wire"]["ports"]["source"] = "guess";
-  EXPECT_THAT(error_of(profile), testing::HasSubstr("'guess' is not one of documented, measured, calibrated, assumed"));
+  EXPECT_THAT(error_of(profile),
+              testing::HasSubstr("'guess' is not a source; allowed are documented, measured, calibrated, assumed"));
   profile = cib_profile();
   profile["wire"]["ports"]["cite"] = "";
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("cite")));
@@ -120,26 +121,25 @@ TEST(ClusterWire, RefusesValuesOutOfRange) {
     profile["wire"][key]["value"] = value;
     return error_of(profile);
   };
-  EXPECT_THAT(with("ports", 0), testing::HasSubstr("0 is not from 1 to 8"));
-  EXPECT_THAT(with("pcie_generation", 7), testing::HasSubstr("7 is not from 1 to 6"));
-  EXPECT_THAT(with("pcie_mrrs_bytes", 500), testing::HasSubstr("500 is no power of two"));
-  EXPECT_THAT(with("pcie_rcb_bytes", 512), testing::HasSubstr("512 is not from 64 to 256"));
-  EXPECT_THAT(with("port_gbit_per_s", -1), testing::HasSubstr("-1 is not from 0.1 to 10000"));
-  EXPECT_THAT(with("port_gbit_per_s", 1e300), testing::HasSubstr("is not from 0.1 to 10000"));
+  EXPECT_THAT(with("ports", 0), testing::HasSubstr("0 is outside 1 to 8"));
+  EXPECT_THAT(with("pcie_generation", 7), testing::HasSubstr("7 is outside 1 to 6"));
+  EXPECT_THAT(with("pcie_mrrs_bytes", 500), testing::HasSubstr("500 is not a power of two"));
+  EXPECT_THAT(with("pcie_rcb_bytes", 512), testing::HasSubstr("512 is outside 64 to 256"));
+  EXPECT_THAT(with("port_gbit_per_s", -1), testing::HasSubstr("-1 is outside 0.1 to 10000"));
+  EXPECT_THAT(with("port_gbit_per_s", 1e300), testing::HasSubstr("is outside 0.1 to 10000"));
   EXPECT_THAT(with("nic_family", "mlx6"), testing::HasSubstr("NIC family 'mlx6' is unknown: one of mlx4, mlx5"));
 }
 
 // 16 GT/s, the rate of generation 4, on a link of generation 3.
-TEST(ClusterWire, ALaneRateThatIsNotOfTheGenerationIsRefused) {
+TEST(ClusterWire, RefusesLaneRateOfOtherGeneration) {
   Json profile = cib_profile();
   profile["wire"]["pcie_lane_mb_per_s"]["value"] = 1969.2;
-  EXPECT_THAT(error_of(profile),
-              testing::HasSubstr("1969.2 contradicts pcie_generation 3, of which a lane carries 984.6"));
+  EXPECT_THAT(error_of(profile), testing::HasSubstr("1969.2 contradicts pcie_generation 3, which has 984.6"));
   profile["wire"]["pcie_generation"]["value"] = 4;
   EXPECT_EQ(read_cluster_wire(profile, "x.json").pcie.lane_mb_per_s, 1969.2);
 }
 
-TEST(Names, GoBothWays) {
+TEST(Names, ConvertInBothDirections) {
   for (const VerbFacts& verb : kVerbs) EXPECT_EQ(verb_from(verb.name), verb.value);
   for (const TransportFacts& transport : kTransports) EXPECT_EQ(transport_from(transport.name), transport.value);
   for (const FamilyFacts& family : kFamilies) EXPECT_EQ(nic_family_from(family.name), family.value);

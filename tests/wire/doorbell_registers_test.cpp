@@ -1,25 +1,25 @@
 // The assignment of doorbell registers to QPs, as rdma-core's mlx5 provider has it.
-#include "wire/doorbell_registers.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "wire/doorbell.hpp"
+
 namespace verbscope {
 namespace {
 
-TEST(DoorbellRegisters, OfSixteenFourAreExclusive) {
+TEST(DoorbellRegisters, Of16FourAreExclusive) {
   const DoorbellRegisters registers;
   EXPECT_EQ(registers.exclusive(), 4u);
   EXPECT_EQ(registers.shared(), 12u);
 }
 
-TEST(DoorbellRegisters, OfMoreThanSixteenTwelveAreShared) {
+TEST(DoorbellRegisters, OfMoreThan16TwelveAreShared) {
   EXPECT_EQ(DoorbellRegisters{.total = 100}.exclusive(), 88u);
   EXPECT_EQ(DoorbellRegisters{.total = 8}.shared(), 4u);
 }
 
-TEST(DoorbellRegisters, TheFirstQpsHaveOneEachTheOthersShareEvenly) {
+TEST(DoorbellRegisters, FirstQpsAreExclusiveAndOthersShareEvenly) {
   const DoorbellRegisters registers;
   std::map<std::uint32_t, int> users;
   for (std::uint32_t qp = 0; qp < 96; ++qp) ++users[doorbell_register_of(registers, qp)];

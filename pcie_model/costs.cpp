@@ -1,11 +1,100 @@
-#include "pcie_model/dma.hpp"
+#include "pcie_model/costs.hpp"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <numeric>
 
+#include "common/error.hpp"
+#include "wire/packet.hpp"
+
 namespace verbscope {
+
+namespace {
+
+// Bytes of a WQE that precede its data.
+std::uint64_t fixed_bytes(const WqeLayout& layout) {
+  return (layout.control + layout.address + layout.remote_address + layout.atomic).value;
+}
+
+std::uint64_t inline_chunks(std::uint64_t fixed, std::uint64_t payload, std::uint64_t boundary) {
+  if (boundary == 0) return 1;
+  const std::uint64_t first = boundary - kInlineHeader.value - fixed % boundary;
+  if (payload <= first) return 1;
+  return 1 + divide_up(payload - first, boundary - kInlineHeader.value);
+}
+
+}  // namespace
+
+WqeSize wqe_size(NicFamily family, Verb verb, Transport transport, Bytes payload, bool inlined) {
+  if (!facts(transport).verbs.has(verb)) {
+    fail("transport {} does not support {}", to_string(transport), to_string(verb));
+  }
+  if (inlined && !facts(verb).may_inline)
+    fail("{} cannot have an inline payload; only send and write can", to_string(verb));
+  std::uint64_t used = fixed_bytes(wqe_layout(transport, verb));
+  if (payload.value > 0) {
+    if (inlined) {
+      const std::uint64_t boundary = facts(family).inline_boundary.value;
+      used += payload.value + kInlineHeader.value * inline_chunks(used, payload.value, boundary);
+    } else {
+      used += kDataSegment.value;
+    }
+  }
+  return {Bytes(used), Bytes(round_up(used, kWqeUnit.value))};
+}
+
+SendQueueLayout send_queue_layout(NicFamily family, Transport transport, WqeSize wqe, Bytes max_inline, bool has_sge,
+                                  int depth) {
+  const auto slots = static_cast<std::uint64_t>(depth);
+  if (!facts(family).fixed_slots) {
+    const auto blocks = static_cast<std::uint64_t>(wqe.lines());
+    return {kWqeBlock * blocks, kWqeBlock * std::bit_ceil(slots * blocks)};
+  }
+  const Verb largest = facts(transport).verbs.has(Verb::write) ? Verb::write : Verb::send;
+  const WqeSize inlined = wqe_size(family, largest, transport, max_inline, true);
+  const WqeSize gathered = wqe_size(family, largest, transport, Bytes(has_sge ? 1 : 0), false);
+  const std::uint64_t stride = std::bit_ceil(std::max({kWqeBlock.value, inlined.padded.value, gathered.padded.value}));
+  return {Bytes(stride), Bytes(stride * std::bit_ceil(slots))};
+}
+
+namespace {
+
+std::uint64_t packet_count(Bytes payload, Bytes mtu) {
+  return std::max<std::uint64_t>(1, divide_up(payload.value, mtu.value));
+}
+
+// Full packets need no padding, since an MTU is a multiple of 4.
+std::uint64_t padded(Bytes payload) {
+  return round_up(payload.value, kPayloadPad.value);
+}
+
+// Bytes of `packets` packets with `content` bytes in total, plus what the link adds to each. Only a single packet can
+// be shorter than the smallest frame: a last packet has at least 4 bytes of content.
+Bytes occupied(LinkType link, std::uint64_t packets, std::uint64_t content) {
+  const LinkFacts& added = facts(link);
+  const std::uint64_t frames = packets * added.overhead.value + content;
+  return Bytes(std::max(frames, added.min_frame.value) + packets * added.gap.value);
+}
+
+}  // namespace
+
+Bytes request_bytes(Verb verb, Transport transport, Bytes payload, bool immediate, Bytes mtu, LinkType link) {
+  const Bytes carried = facts(verb).carries_payload ? payload : Bytes(0);
+  const std::uint64_t packets = packet_count(carried, mtu);
+  const std::uint64_t once = facts(verb).request_header.value + (immediate ? kImmDt.value : 0);
+  return occupied(link, packets, packets * facts(transport).packet_header.value + once + padded(carried));
+}
+
+Bytes response_bytes(Verb verb, Bytes payload, Bytes mtu, LinkType link) {
+  if (!facts(verb).wants_response) return Bytes(0);
+  const Bytes carried = facts(verb).atomic ? Bytes(0) : payload;  // an atomic's data is in its extension header
+  const std::uint64_t packets = packet_count(carried, mtu);
+  const std::uint64_t once = std::min<std::uint64_t>(packets, 2) * kAeth.value + facts(verb).response_header.value;
+  return occupied(link, packets, once + padded(carried));
+}
+
 namespace {
 
 // Number of aligned pieces of `size` bytes that overlap with `length` bytes at `address`.

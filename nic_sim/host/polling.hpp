@@ -1,15 +1,34 @@
-// The memory ranges that threads of a node poll. WRITEs and atomics of peers, and responses to READs, wake the threads.
+// What simulated threads poll: queues, such as completion queues, and memory that peers write to.
 #pragma once
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "common/units.hpp"
 
 namespace verbscope::sim {
 
 class SimThread;
 
+// A queue that simulated threads poll.
+struct Pollable {
+  // Returns the time from which a poll can see the next entry of `queue`; Picos::max() if there is none.
+  using NextVisible = Picos (*)(const Pollable& queue);
+
+  explicit Pollable(NextVisible function) : next_visible(function) {}
+
+  // True if another thread may take the entry that a thread waits for.
+  bool is_shared() const { return waiters.size() > 1; }
+
+  NextVisible next_visible;
+  // The threads that poll the queue. Hot members of the derived queue follow in the same cache line.
+  alignas(64) boost::container::small_vector<SimThread*, 1> waiters;
+};
+
+// The memory ranges that threads of a node poll. WRITEs and atomics of peers, and responses to READs, wake the threads.
 class MemoryWatch {
  public:
   void add(const void* begin, std::size_t bytes, SimThread& thread) {
@@ -17,7 +36,7 @@ class MemoryWatch {
     places_.push_back({address, address + bytes, &thread});
   }
   // True if a thread polls a part of [address, address + bytes).
-  bool polled(std::uint64_t address, std::uint64_t bytes) const {
+  bool is_polled(std::uint64_t address, std::uint64_t bytes) const {
     return std::ranges::any_of(places_, [=](const Place& p) { return p.begin < address + bytes && address < p.end; });
   }
   // Calls `wake` for each thread that polls a part of [address, address + bytes).

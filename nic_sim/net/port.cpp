@@ -1,4 +1,4 @@
-#include "nic_sim/net/out_port.hpp"
+#include "nic_sim/net/port.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -25,7 +25,7 @@ void OutPort::serve() {
   sent_ = {.bytes = packet.wire_bytes, .priority = priority, .ingress = packet.ingress};
   const Picos now = engine_.now();
   const Picos end = line_.take(now, time_of(packet.wire_bytes));
-  begins(packet, now, end);
+  send_begins(packet, now, end);
   engine_.schedule(end, &line_is_free, this);
 }
 
@@ -34,7 +34,7 @@ void OutPort::line_is_free(void* object, std::uint64_t) {
   port.sending_ = false;
   port.queued_[port.sent_.priority] -= port.sent_.bytes;
   port.all_queued_ -= port.sent_.bytes;
-  port.ended(port.sent_);
+  port.send_ended(port.sent_);
   port.serve();
 }
 
