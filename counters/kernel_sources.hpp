@@ -1,5 +1,4 @@
-// Counters of the NIC from the kernel: those of the device and its ports under /sys/class/infiniband, and the PCIe
-// statistics of the network interface's driver.
+// Counter sources that read the kernel's counters of the NIC.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "counters/snapshot_source.hpp"
+#include "counters/source.hpp"
 
 namespace verbscope {
+
+// Driver statistics of a network interface, as in `ethtool -S`. Throws Error ("eth0: Operation not supported").
+Sums read_ethtool(const std::string& interface);
 
 struct NicPlace {
   std::string device;      // "mlx5_0"
@@ -17,6 +19,8 @@ struct NicPlace {
   std::filesystem::path sys = "/sys";
 };
 
+// Counters of the device and its ports under /sys/class/infiniband, and the PCIe statistics of the network interface's
+// driver.
 class NicSource final : public SnapshotSource {
  public:
   using Ethtool = std::function<Sums(const std::string& interface)>;
@@ -51,5 +55,26 @@ std::string root_port_of(const std::string& device, const std::filesystem::path&
 
 // The device's PCIe address: "0000:3b:00.0". Empty if the device is not on PCIe.
 std::string pci_address_of(const std::string& device, const std::filesystem::path& sys = "/sys");
+
+// Parses the output of `rdma -j statistic qp show`: "port1/qp178/rx_write_requests", or "port1/counter4/..." if several
+// QPs share a counter. Throws Error if the output has another form.
+Sums rdma_statistic_counts(const std::string& output);
+
+// Counters that the kernel has bound to QPs: rdma-statistic(8).
+class RdmaStatisticSource final : public SnapshotSource {
+ public:
+  RdmaStatisticSource(std::string device, std::vector<int> ports)
+      : device_(std::move(device)), ports_(std::move(ports)) {}
+
+  std::string name() const override { return "rdma-statistic"; }
+  void start() override;
+  CounterReport report(double ops_per_s) override;
+
+ private:
+  Sums snapshot() override;
+
+  std::string device_;
+  std::vector<int> ports_;
+};
 
 }  // namespace verbscope

@@ -1,5 +1,5 @@
-// The kernel's NIC counters, from trees planted as /sys is.
-#include "counters/nic_source.hpp"
+// The kernel's NIC counters, from directory trees in the form of /sys, and rdma-statistic's output.
+#include "counters/kernel_sources.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "common/error.hpp"
-#include "counters/ethtool.hpp"
 #include "tests/common/temp_dir.hpp"
+#include "tests/counters/fake_tools.hpp"
 
 namespace verbscope {
 namespace {
@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 Sums no_ethtool(const std::string& interface) {
   fail("{}: Operation not supported", interface);
@@ -71,7 +72,7 @@ TEST_F(NicSourceTest, ReportsDifferencesOfEveryPortAndKind) {
   EXPECT_EQ(report.extra.at("ethtool").at("reason"), "no network interface belongs to mlx5_0");
 }
 
-TEST_F(NicSourceTest, OnlyThePortsInUse) {
+TEST_F(NicSourceTest, ReadsOnlyThePortsInUse) {
   plant("ports/1/counters/port_xmit_data", "1\n");
   plant("ports/2/counters/port_xmit_data", "1\n");
   NicSource nic = source(no_ethtool, {2});
@@ -81,7 +82,7 @@ TEST_F(NicSourceTest, OnlyThePortsInUse) {
             (Json{{"port2/counters/port_xmit_data", 0}}));
 }
 
-TEST_F(NicSourceTest, SubtractsWhatTheBackgroundDoes) {
+TEST_F(NicSourceTest, SubtractsTheBackground) {
   plant("ports/1/counters/port_rcv_packets", "0\n");
   NicSource nic = source();
   const CounterReport report = measure(
@@ -97,7 +98,7 @@ TEST_F(NicSourceTest, SubtractsWhatTheBackgroundDoes) {
   EXPECT_NEAR(report.extra.at("net").at(name).get<double>(), std::max(0.0, 30e6 - per_s * report.window_s), 1);
 }
 
-TEST_F(NicSourceTest, CountersBeyondDoublesKeepTheirLastDigit) {
+TEST_F(NicSourceTest, SubtractsExactlyBeyondThePrecisionOfADouble) {
   plant("ports/1/counters/port_xmit_data", "18446744073709551000\n");
   NicSource nic = source();
   const CounterReport report = measure(
@@ -105,7 +106,7 @@ TEST_F(NicSourceTest, CountersBeyondDoublesKeepTheirLastDigit) {
   EXPECT_EQ(report.extra.at("raw").at("port1/counters/port_xmit_data"), 1);
 }
 
-TEST_F(NicSourceTest, WhatIsNoCountIsLeftOut) {
+TEST_F(NicSourceTest, IgnoresFilesWithoutACount) {
   plant("ports/1/counters/port_xmit_data", "1\n");
   plant("ports/1/counters/VL15_dropped", "N/A (no PMA)\n");
   plant("ports/1/hw_counters/lifespan", "10\n");
@@ -116,7 +117,7 @@ TEST_F(NicSourceTest, WhatIsNoCountIsLeftOut) {
   EXPECT_THAT(report.blind, HasSubstr("hw_counters may be 10 ms old"));
 }
 
-TEST_F(NicSourceTest, ACounterThatIsResetIsNull) {
+TEST_F(NicSourceTest, ReportsAResetCounterAsNull) {
   plant("ports/1/counters/port_xmit_data", "100\n");
   NicSource nic = source();
   const CounterReport report = measure(
@@ -124,7 +125,7 @@ TEST_F(NicSourceTest, ACounterThatIsResetIsNull) {
   EXPECT_TRUE(report.extra.at("raw").at("port1/counters/port_xmit_data").is_null());
 }
 
-TEST_F(NicSourceTest, TakesPcieStallsOfTheInterfaceFromEthtool) {
+TEST_F(NicSourceTest, ReadsPcieStallsFromEthtool) {
   plant("ports/1/counters/port_xmit_data", "1\n");
   plant("ports/1/gid_attrs/ndevs/0", "eth7\n");
   std::uint64_t overflows = 5;
@@ -145,7 +146,7 @@ TEST_F(NicSourceTest, TakesPcieStallsOfTheInterfaceFromEthtool) {
   EXPECT_THAT(report.blind, HasSubstr("longer than the window"));
 }
 
-TEST_F(NicSourceTest, SaysWhyThereIsNothing) {
+TEST_F(NicSourceTest, ExplainsWhyNothingIsCounted) {
   const auto message = [](NicSource nic) { return message_of<Error>([&nic] { nic.start(); }); };
   EXPECT_THAT(message(source()), HasSubstr("the kernel has no device mlx5_0"));
   plant("device/net/eth7/address", "02:00:00:00:00:01\n");
@@ -162,11 +163,37 @@ TEST_F(NicSourceTest, FindsTheRootPortOfTheDevice) {
   EXPECT_EQ(root_port_of("rxe0", sys()), "");
 }
 
-TEST(Ethtool, AsksTheRealKernel) {
+TEST(Ethtool, ReportsErrorsOfTheRealKernel) {
   // The loopback interface has no statistics of a driver.
   EXPECT_THAT(message_of<Error>([] { read_ethtool("lo"); }), HasSubstr("lo: "));
   EXPECT_THAT(message_of<Error>([] { read_ethtool("no_such_cat0"); }), HasSubstr("No such device"));
-  EXPECT_THAT(message_of<Error>([] { read_ethtool(std::string(100, 'x')); }), HasSubstr("no name of an interface"));
+  EXPECT_THAT(message_of<Error>([] { read_ethtool(std::string(100, 'x')); }), HasSubstr("at most 15 characters"));
+}
+
+TEST(RdmaStatistic, NamesCountersByPortAndQp) {
+  const Sums counts = rdma_statistic_counts(
+      R"([{"ifindex":1,"ifname":"mlx5_0","port":1,"cntn":4,"lqpn":[178],"rx_write_requests":9,"out_of_buffer":0},)"
+      R"({"ifname":"mlx5_0","port":2,"cntn":5,"pid":77,"lqpn":[179,180],"rx_write_requests":3}])");
+  EXPECT_THAT(counts, ElementsAre(Pair("port1/qp178/out_of_buffer", 0), Pair("port1/qp178/rx_write_requests", 9),
+                                  Pair("port2/counter5/rx_write_requests", 3)));
+  EXPECT_TRUE(rdma_statistic_counts("[]").empty());
+  EXPECT_THROW(rdma_statistic_counts("error: Operation not supported"), Error);
+}
+
+// Two QPs share one counter; the other is alone.
+TEST(RdmaStatistic, ReportsIncreasesInTheWindow) {
+  const test::FakeTools tools("");
+  RdmaStatisticSource source("mlx5_0", {1});
+  source.start();
+  source.read(Moment::background_begin);
+  source.read(Moment::background_end);
+  source.read(Moment::window_begin);
+  std::this_thread::sleep_for(300ms);  // the window
+  source.read(Moment::window_end);
+  const CounterReport report = source.report(0);
+  // Readings take time themselves, some of it before the tool looks at its clock.
+  EXPECT_NEAR(report.extra.at("raw").at("port1/qp178/rx_write_requests").get<double>() / report.window_s, 1000, 500);
+  EXPECT_TRUE(report.extra.at("raw").contains("port1/counter5/rx_write_requests"));
 }
 
 }  // namespace

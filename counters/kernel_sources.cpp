@@ -1,11 +1,21 @@
-#include "counters/nic_source.hpp"
+#include "counters/kernel_sources.hpp"
+
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <fstream>
+#include <vector>
 
 #include "common/error.hpp"
+#include "common/fd.hpp"
+#include "counters/tool_process.hpp"
 
 namespace verbscope {
 
@@ -15,7 +25,7 @@ namespace fs = std::filesystem;
 
 // mlx5: percentage of the last second in which the NIC waited for PCIe; not a count.
 constexpr std::array<const char*, 2> kGauges = {"outbound_pci_stalled_rd", "outbound_pci_stalled_wr"};
-constexpr std::string_view kOfPcie = "outbound_pci_";
+constexpr std::string_view kPciePrefix = "outbound_pci_";
 // Not a count: the time for which the kernel caches values before it asks the NIC again.
 constexpr const char* kLifespan = "lifespan";
 
@@ -41,7 +51,7 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
 NicSource::NicSource(NicPlace place, Ethtool ethtool) : place_(std::move(place)), ethtool_(std::move(ethtool)) {}
 
 void NicSource::start() {
-  if (place_.device.empty()) fail("no device of the kernel is used");
+  if (place_.device.empty()) fail("the nic counters need a kernel RDMA device, and none is in use");
   const fs::path device = place_.sys / "class/infiniband" / place_.device;
   if (!fs::is_directory(device))
     fail("the kernel has no device {} in {}", place_.device, device.parent_path().string());
@@ -82,7 +92,7 @@ void NicSource::find_interface(const fs::path& device) {
   for (const std::string& interface : interfaces) {
     try {
       const Sums statistics = ethtool_(interface);
-      const auto of_pcie = [](const auto& statistic) { return statistic.first.starts_with(kOfPcie); };
+      const auto of_pcie = [](const auto& statistic) { return statistic.first.starts_with(kPciePrefix); };
       if (std::ranges::any_of(statistics, of_pcie)) {
         interface_ = interface;
         return;
@@ -102,7 +112,7 @@ Sums NicSource::snapshot() {
   }
   if (interface_.empty()) return values;
   for (const auto& [name, value] : ethtool_(interface_)) {
-    if (!name.starts_with(kOfPcie)) continue;
+    if (!name.starts_with(kPciePrefix)) continue;
     const bool gauge = std::ranges::find(kGauges, name) != kGauges.end();
     (gauge ? gauges_[name] : values["ethtool/" + name]) = value;
   }
@@ -149,6 +159,117 @@ std::string pci_address_of(const std::string& device, const fs::path& sys) {
   std::error_code error;
   const std::string name = fs::canonical(sys / "class/infiniband" / device / "device", error).filename().string();
   return error || std::ranges::count(name, ':') != 2 ? "" : name;
+}
+
+namespace {
+
+constexpr std::size_t kMaxStatistics = 65'536;
+
+// An ethtool ioctl request with room after its header, aligned for 64-bit values.
+template <class Header>
+class EthtoolRequest {
+ public:
+  explicit EthtoolRequest(std::size_t room) : words_((sizeof(Header) + room + 7) / 8) {}
+  Header& header() { return *reinterpret_cast<Header*>(words_.data()); }
+  const char* data() const { return reinterpret_cast<const char*>(words_.data()) + sizeof(Header); }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+void ethtool_ioctl(int socket, const std::string& interface, void* request) {
+  ifreq name{};
+  if (interface.size() >= sizeof name.ifr_name)
+    fail("{}: an interface name has at most {} characters", interface, sizeof name.ifr_name - 1);
+  std::copy(interface.begin(), interface.end(), name.ifr_name);
+  name.ifr_data = static_cast<char*>(request);
+  check(interface, ioctl(socket, SIOCETHTOOL, &name));
+}
+
+}  // namespace
+
+Sums read_ethtool(const std::string& interface) {
+  const Fd socket(check("socket", ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
+  EthtoolRequest<ethtool_sset_info> size(sizeof(std::uint32_t));
+  size.header().cmd = ETHTOOL_GSSET_INFO;
+  size.header().sset_mask = 1ull << ETH_SS_STATS;
+  ethtool_ioctl(socket.get(), interface, &size.header());
+  std::uint32_t count = 0;
+  if (size.header().sset_mask != 0) std::memcpy(&count, size.data(), sizeof count);
+  if (count == 0 || count > kMaxStatistics) fail("{}: the driver has no statistics", interface);
+
+  EthtoolRequest<ethtool_gstrings> names(std::size_t{count} * ETH_GSTRING_LEN);
+  names.header().cmd = ETHTOOL_GSTRINGS;
+  names.header().string_set = ETH_SS_STATS;
+  names.header().len = count;
+  ethtool_ioctl(socket.get(), interface, &names.header());
+  EthtoolRequest<ethtool_stats> values(std::size_t{count} * sizeof(std::uint64_t));
+  values.header().cmd = ETHTOOL_GSTATS;
+  values.header().n_stats = count;
+  ethtool_ioctl(socket.get(), interface, &values.header());
+
+  Sums statistics;
+  for (std::uint32_t i = 0; i < std::min({count, names.header().len, values.header().n_stats}); ++i) {
+    const char* name = names.data() + std::size_t{i} * ETH_GSTRING_LEN;
+    std::uint64_t value = 0;
+    std::memcpy(&value, values.data() + i * sizeof value, sizeof value);
+    statistics[std::string(name, strnlen(name, ETH_GSTRING_LEN))] = value;
+  }
+  return statistics;
+}
+
+namespace {
+
+// True for fields that identify a counter; the other fields are counts.
+bool identifies_counter(const std::string& key) {
+  return key == "ifindex" || key == "ifname" || key == "port" || key == "cntn" || key == "pid" || key == "lqpn" ||
+         key == "qp-type";
+}
+
+}  // namespace
+
+Sums rdma_statistic_counts(const std::string& output) {
+  const Json all = parse_json_text(output, "rdma -j statistic qp show");
+  if (!all.is_array()) fail("rdma -j statistic qp show printed no list");
+  Sums counts;
+  for (const Json& counter : all) {
+    const auto port = counter.find("port");
+    const auto qps = counter.find("lqpn");
+    if (port == counter.end() || !port->is_number_unsigned() || qps == counter.end() || !qps->is_array()) continue;
+    const bool alone = qps->size() == 1 && qps->front().is_number_unsigned();
+    const std::string owner = alone ? fmt::format("qp{}", qps->front().get<std::uint64_t>())
+                                    : fmt::format("counter{}", counter.value("cntn", std::uint64_t{0}));
+    for (const auto& [key, value] : counter.items()) {
+      if (identifies_counter(key) || !value.is_number_unsigned()) continue;
+      counts[fmt::format("port{}/{}/{}", port->get<std::uint64_t>(), owner, key)] = value.get<std::uint64_t>();
+    }
+  }
+  return counts;
+}
+
+void RdmaStatisticSource::start() {
+  if (device_.empty()) fail("the rdma-statistic counters need a kernel RDMA device, and none is in use");
+  rdma_statistic_counts(output_of({"rdma", "-j", "statistic", "qp", "show"}));
+}
+
+Sums RdmaStatisticSource::snapshot() {
+  Sums all;
+  for (const int port : ports_) {
+    all.merge(rdma_statistic_counts(
+        output_of({"rdma", "-j", "statistic", "qp", "show", "link", fmt::format("{}/{}", device_, port)})));
+  }
+  return all;
+}
+
+CounterReport RdmaStatisticSource::report(double) {
+  const Counted all = counted();
+  if (all.raw.empty()) {
+    fail("no QP of {} has a kernel counter; bind counters with `rdma statistic qp set link {}/{} auto type on`",
+         device_, device_, ports_.empty() ? 1 : ports_.front());
+  }
+  CounterReport report = make_report(name(), "PCIe transactions; QPs that the kernel has bound to no counter", all, {});
+  report.extra["device"] = device_;
+  return report;
 }
 
 }  // namespace verbscope

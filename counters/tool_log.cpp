@@ -1,4 +1,4 @@
-#include "counters/tool_format.hpp"
+#include "counters/tool_log.hpp"
 
 #include <algorithm>
 #include <charconv>
