@@ -2,7 +2,7 @@
 // device. Threads are pinned; the exchange goes over TCP (tcp_link.hpp); the calling thread is the controller.
 #pragma once
 
-#include "exchange/terms.hpp"
+#include "exchange/message.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/run/outcome.hpp"

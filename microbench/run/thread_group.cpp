@@ -92,7 +92,7 @@ void ThreadGroup::check_peer(Channel& peer, bool silent) {
   const bool left = peer.peer_gone();  // looked at behind what was heard, which may be just that
   if (!heard && !left) return;
   if (left && let_go(peer)) return;
-  if (left) peer.hear_out();
+  if (left) peer.throw_departure();
   try {
     peer.receive("nothing", timeout_);  // throws with the peer's reason
   } catch (const Error&) {
