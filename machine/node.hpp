@@ -41,7 +41,7 @@ concept Node = requires(N node, Nanos cost, Picos when, const void* memory, std:
   { node.await_event(channel, cost) } -> std::same_as<ibv_cq*>;
 };
 
-// Waits on a channel of libibverbs; null and errno as above (machine/host_event.cpp).
+// Implements await_event for a channel of libibverbs.
 ibv_cq* await_host_event(ibv_comp_channel* channel, Nanos timeout);
 
 // A thread on this machine, also used with the null device.
@@ -51,7 +51,7 @@ struct HostNode {
   void relax_until(Picos) const { cpu_relax(); }
   void work(Nanos) const {}
   void watch(const void*, std::size_t) const {}
-  void look(std::size_t /*places*/ = 1) const { std::atomic_thread_fence(std::memory_order_acquire); }
+  void look(std::size_t /*lines*/ = 1) const { std::atomic_thread_fence(std::memory_order_acquire); }
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {
     return std::atomic_ref(word).fetch_add(amount, std::memory_order_acq_rel);
   }

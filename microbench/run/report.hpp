@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/json.hpp"
-#include "machine/cpu_usage.hpp"
+#include "machine/threads.hpp"
 #include "microbench/bench/plan.hpp"
 
 namespace verbscope {

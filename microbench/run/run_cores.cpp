@@ -12,7 +12,7 @@ namespace verbscope {
 
 RunCores::RunCores(const std::vector<int>& named, std::size_t threads, CoreClaims claims) : claims_(std::move(claims)) {
   const std::vector<int> allowed = allowed_cores();
-  CoreChoice choice = named.empty() ? claims_.choose(allowed, threads) : claims_.take(named, threads);
+  CoreChoice choice = named.empty() ? claims_.claim_free(allowed, threads) : claims_.claim_named(named, threads);
   if (!choice.contested.empty()) {
     warn(fmt::format("{} core {}, which another run holds: each slows the other",
                      named.empty() ? "no other core is free than" : "--cores names", core_list(choice.contested)));

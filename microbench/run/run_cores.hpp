@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "machine/core_claims.hpp"
+#include "machine/threads.hpp"
 
 namespace verbscope {
 

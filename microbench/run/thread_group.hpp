@@ -77,7 +77,7 @@ class ThreadGroup {
   std::function<void()> each_second_;
   std::vector<Awaited<int>> ids_;  // 0 until the thread has told its own
   std::list<PinnedThread> threads_;
-  std::optional<ThreadKeptTo> kept_;
+  std::optional<ScopedAffinity> kept_;
 };
 
 }  // namespace verbscope

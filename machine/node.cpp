@@ -1,9 +1,8 @@
-// Waits on a completion channel of libibverbs.
+#include "machine/node.hpp"
+
 #include <poll.h>
 
 #include <cerrno>
-
-#include "machine/node.hpp"
 
 namespace verbscope {
 
