@@ -34,7 +34,7 @@ class MicaGets {
 
   template <Node N>
   void find_group(N& node, std::span<const Key> keys, Result* results) const {
-    std::array<const std::byte*, kMostBatch> items;
+    std::array<const std::byte*, kMaxBatch> items;
     for (const Key& key : keys) node.prefetch(store_->bucket_place(key));
     for (std::size_t i = 0; i < keys.size(); ++i) {
       node.load(store_->bucket_place(keys[i]));
@@ -60,7 +60,7 @@ class MicaGets {
 
  private:
   Result read(const Key& key) const {
-    std::array<std::byte, MicaStore::kMostValue> value;
+    std::array<std::byte, MicaStore::kMaxValue> value;
     std::size_t length = 0;
     Result result;
     result.end = store_->get(key, value.data(), length);

@@ -34,7 +34,7 @@ enum class MicaEnd : std::uint8_t {
   log_lost,     // GET: the log has overwritten the item
   overwritten,  // PUT: in place, because the old value had this length
   inserted,     // PUT: appended to the log and entered in the index
-  refused,      // key 0, or a value longer than kMostValue
+  refused,      // key 0, or a value longer than kMaxValue
 };
 
 // Running totals of a store.
@@ -54,9 +54,9 @@ struct MicaCounts {
 class MicaStore {
  public:
   static constexpr std::size_t kSlots = 8;
-  static constexpr std::size_t kHead = 18;         // bytes of an item before its value: keyhash 16, length 2
-  static constexpr std::size_t kMostValue = 1000;  // bytes; the limit of HERD
-  static constexpr std::size_t kMostItem = 1024;
+  static constexpr std::size_t kHead = 18;        // bytes of an item before its value: keyhash 16, length 2
+  static constexpr std::size_t kMaxValue = 1000;  // bytes; the limit of HERD
+  static constexpr std::size_t kMaxItem = 1024;
 
   // `buckets`: a power of two from 1 to 2^32; `log`: a power of two from 2048 to 2^39.
   MicaStore(std::uint64_t buckets, Bytes log, PageSize pages);
@@ -81,7 +81,7 @@ class MicaStore {
   [[gnu::always_inline]] const std::byte* hit(const KeyHash& key, const Found& found) {
     if (found.head != head_) [[unlikely]]
       return hit(key);
-    if (!holds(found.item, key)) [[unlikely]]
+    if (!has_key(found.item, key)) [[unlikely]]
       return miss(key, MicaEnd::other_key), nullptr;
     ++counts_.hits;
     return found.item;
@@ -89,7 +89,7 @@ class MicaStore {
   static std::span<const std::byte> value_in(const std::byte* item) { return {item + kHead, length_of(item)}; }
 
   // The operations. They search the index again, because an operation in between may have changed it. `value`: a buffer
-  // of kMostValue bytes; `length`: length of the value after a hit.
+  // of kMaxValue bytes; `length`: length of the value after a hit.
   MicaEnd get(const KeyHash& key, std::byte* value, std::size_t& length);
   MicaEnd put(const KeyHash& key, std::span<const std::byte> value);
 
@@ -126,8 +126,8 @@ class MicaStore {
   // The address of an item, by its offset or its slot.
   std::byte* at(std::uint64_t offset) const { return log_ + (offset & log_mask_); }
   // True if the log still contains the item at the slot's offset, of which the slot has the low 40 bits.
-  bool kept(Slot slot) const { return ((head_ - slot) & kOffsetMask) <= capacity_; }
-  static bool holds(const std::byte* item, const KeyHash& key) { return std::memcmp(item, &key, sizeof key) == 0; }
+  bool in_log(Slot slot) const { return ((head_ - slot) & kOffsetMask) <= capacity_; }
+  static bool has_key(const std::byte* item, const KeyHash& key) { return std::memcmp(item, &key, sizeof key) == 0; }
   static std::uint16_t length_of(const std::byte* item) {
     std::uint16_t length = 0;
     std::memcpy(&length, item + sizeof(KeyHash), sizeof length);
@@ -172,7 +172,7 @@ class MicaStore {
   for (const Slot slot : bucket_of(key)->slots) {
     const std::uint64_t offset = slot ^ mark_of(key);
     if (offset <= kOffsetMask) [[likely]] {
-      if (!kept(offset)) [[unlikely]]
+      if (!in_log(offset)) [[unlikely]]
         return {};
       return {at(offset), head_};
     }

@@ -14,7 +14,7 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint32_t kMostValue = lookups::MicaStore::kMostValue - cached::kVersionBytes;  // bytes
+constexpr std::uint32_t kMaxValue = lookups::MicaStore::kMaxValue - cached::kVersionBytes;  // bytes
 
 class CachedStore final : public Store {
  public:
@@ -27,9 +27,9 @@ class CachedStore final : public Store {
     if (table.given("--connection") && common.connection != Transport::ud) {
       fail_usage("--connection {}: requests of --store cached go by UD", to_string(common.connection));
     }
-    if (common.size.value_or(0) > kMostValue) {
+    if (common.size.value_or(0) > kMaxValue) {
       fail_usage("--size {}: a value of --store cached has at most {} bytes, for its version lies beside it",
-                 *common.size, kMostValue);
+                 *common.size, kMaxValue);
     }
     options.prefetch = options.prefetch.value_or(Prefetching::batch);
     if (options.prefetch == Prefetching::pipeline) {
