@@ -8,7 +8,6 @@
 #include "common/json.hpp"
 #include "microbench/run/node_part.hpp"
 #include "verbs/endpoint.hpp"
-#include "verbs/gid.hpp"
 #include "verbs/resources.hpp"
 
 namespace verbscope {

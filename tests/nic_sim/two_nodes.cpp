@@ -1,6 +1,6 @@
 #include "tests/nic_sim/two_nodes.hpp"
 
-#include "verbs/extended_qp.hpp"
+#include "verbs/qp_rules.hpp"
 
 namespace verbscope::test {
 

@@ -1,4 +1,4 @@
-// Extended QPs (ibv_wr_* interface): creation on devices other than libibverbs's, and masks of their operations.
+// Rules of QPs for providers that check them themselves: state transitions, and the ibv_wr_* interface.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -8,8 +8,14 @@
 #include <optional>
 
 #include "verbs/ibv_codes.hpp"
+#include "wire/transport.hpp"
 
 namespace verbscope {
+
+// True if ibv_modify_qp with `mask` may move a QP of `transport` from `from` to `to`, for the states RESET, INIT, RTR,
+// RTS and ERR. As the kernel decides (drivers/infiniband/core/verbs.c, ib_modify_qp_is_ok and its table), except RESET
+// to ERR, which the kernel refuses and IBTA vol. 1, 10.3.1 allows.
+bool may_modify(Transport transport, ibv_qp_state from, ibv_qp_state to, int mask);
 
 // The send operations of a transport, as a mask of IBV_QP_EX_WITH_*. 0 for unsupported QP types.
 constexpr std::uint64_t send_operations(ibv_qp_type type) {
@@ -21,16 +27,16 @@ constexpr std::uint64_t send_operations(ibv_qp_type type) {
   return operations;
 }
 
-constexpr bool wants_builder(const ibv_qp_init_attr_ex& attr) {
+constexpr bool requests_builder(const ibv_qp_init_attr_ex& attr) {
   return (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
 }
 
 // Checks what ibv_create_qp_ex has beyond ibv_create_qp. Returns 0, EINVAL (no PD) or EOPNOTSUPP (an attribute that the
 // device does not support, or an operation that the transport does not have).
-constexpr int refusal_of_extensions(const ibv_qp_init_attr_ex& attr) {
+constexpr int check_extensions(const ibv_qp_init_attr_ex& attr) {
   if ((attr.comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return EINVAL;
   if ((attr.comp_mask & ~std::uint32_t{IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS}) != 0) return EOPNOTSUPP;
-  return wants_builder(attr) && (attr.send_ops_flags & ~send_operations(attr.qp_type)) != 0 ? EOPNOTSUPP : 0;
+  return requests_builder(attr) && (attr.send_ops_flags & ~send_operations(attr.qp_type)) != 0 ? EOPNOTSUPP : 0;
 }
 
 inline ibv_qp_init_attr without_extensions(const ibv_qp_init_attr_ex& attr) {
@@ -38,7 +44,7 @@ inline ibv_qp_init_attr without_extensions(const ibv_qp_init_attr_ex& attr) {
 }
 
 // Removes operations that were not requested, as rdma-core does, and the address call on connected transports.
-inline void keep_operations(ibv_qp_ex& qp, std::uint64_t operations, Transport transport) {
+inline void remove_other_operations(ibv_qp_ex& qp, std::uint64_t operations, Transport transport) {
   const auto keep = [operations](std::uint64_t operation, auto& function) {
     if ((operations & operation) == 0) function = nullptr;
   };

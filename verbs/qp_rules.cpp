@@ -1,4 +1,4 @@
-#include "verbs/qp_states.hpp"
+#include "verbs/qp_rules.hpp"
 
 #include <algorithm>
 #include <array>
