@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/event_fd.hpp"
+#include "common/fd.hpp"
 #include "counters/source.hpp"
 #include "counters/tool_log.hpp"
 #include "counters/tool_process.hpp"

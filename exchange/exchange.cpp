@@ -123,7 +123,7 @@ ClientAcceptor::ClientAcceptor(const Fd& listener, const Terms& own, const std::
       secret_(secret),
       clients_(clients),
       timeout_(timeout),
-      warnings_(fmt::format("port {}", local_port(listener)), "connections in all were dropped") {}
+      warnings_(fmt::format("port {}", local_port(listener)), "connections were dropped") {}
 
 std::vector<Channel> ClientAcceptor::receive(const Deadline& deadline) {
   try {

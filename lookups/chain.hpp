@@ -9,7 +9,7 @@
 #include <span>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "lookups/interleave.hpp"
 #include "machine/memory.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "lookups/interleave.hpp"
 #include "machine/memory.hpp"
 

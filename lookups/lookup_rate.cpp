@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/clock.hpp"
-#include "common/digits.hpp"
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
+#include "common/text.hpp"
 #include "lookups/chain.hpp"
 #include "lookups/subject.hpp"
 #include "microbench/run/local_benchmark.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "lookups/chain.hpp"
 #include "lookups/cuckoo.hpp"
 #include "lookups/mica_gets.hpp"

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "analysis/points.hpp"
-#include "common/environment.hpp"
-#include "common/input_file.hpp"
+#include "common/files.hpp"
+#include "common/record.hpp"
 #include "common/terminal.hpp"
 #include "counters/tool_formats.hpp"
 #include "harness/import/loose_json.hpp"

@@ -11,7 +11,7 @@
 #include <span>
 
 #include "common/awaited.hpp"
-#include "common/event_fd.hpp"
+#include "common/fd.hpp"
 #include "common/units.hpp"
 #include "machine/node.hpp"
 #include "machine/phase.hpp"

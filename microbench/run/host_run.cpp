@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <exception>
 
-#include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/record.hpp"
 #include "common/terminal.hpp"
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"

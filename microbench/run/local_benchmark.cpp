@@ -9,9 +9,9 @@
 
 #include "common/cli.hpp"
 #include "common/clock.hpp"
-#include "common/digits.hpp"
-#include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/record.hpp"
+#include "common/text.hpp"
 #include "counters/collector.hpp"
 #include "counters/sources.hpp"
 #include "machine/threads.hpp"

@@ -51,7 +51,7 @@ void MemoryLink::foretell() {
       const double slower = to_seconds(TscClock::now() - began) / to_seconds(kStretchEnd - kStretchBegin);
       const double left_s = slower * to_seconds(asked - kStretchEnd);
       if (left_s < kWorthTelling) return;
-      tell_error(
+      print_error(
           fmt::format("{:g} s of simulated time will take about {} here, {:.0f} times as long", to_seconds(asked),
                       left_s < 120 ? fmt::format("{:.0f} s", left_s) : fmt::format("{:.0f} min", left_s / 60), slower));
     });

@@ -29,7 +29,7 @@ void SlowRun::tell(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   for (auto next = begin + kFirst; !woken_.wait_until(lock, stop, next, [] { return false; }); next += kEach) {
     if (stop.stop_requested()) return;
-    tell_error(
+    print_error(
         fmt::format("after {} s: {}", std::chrono::duration_cast<std::chrono::seconds>(next - begin).count(), what_));
   }
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/awaited.hpp"
-#include "common/event_fd.hpp"
+#include "common/fd.hpp"
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/node_run.hpp"

@@ -103,7 +103,7 @@ TEST(RunMain, AValueRefusedWhileParsingIsWrongUsage) {
     return 0;
   });
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(outcome.err, "prog: -D: \"1h\": the unit of a time is ps, ns, us, ms, s or min\n");
+  EXPECT_EQ(outcome.err, "prog: -D: \"1h\" has no unit of time (allowed: ps, ns, us, ms, s, min)\n");
 }
 
 TEST(RunMain, HelpAndVersionGoToStdoutAndSucceed) {

@@ -1,10 +1,9 @@
-#include "common/environment.hpp"
-
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "common/record.hpp"
 #include "tests/common/temp_dir.hpp"
 
 namespace verbscope {

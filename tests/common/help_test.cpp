@@ -42,7 +42,7 @@ TEST(Help, HasGroupsWithWhatIsAllowedAndTheDefault) {
             "  -s, --size BYTES          payload [0 to 4k]\n"
             "  --post_list N             work requests [1 to 8; default 1]\n"
             "\nPlace:\n  --inline                  send inline\n"
-            "\nHelp:\n  -h, --help                print this and end\n"
+            "\nHelp:\n  -h, --help                print this help\n"
             "\nExample:\n  prog -s 4k\n");
 }
 

@@ -1,6 +1,4 @@
 // Files to read: what is taken, and what is refused instead of waited for.
-#include "common/input_file.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +6,7 @@
 #include <fstream>
 
 #include "common/error.hpp"
+#include "common/files.hpp"
 #include "common/json.hpp"
 #include "tests/common/temp_dir.hpp"
 
@@ -28,7 +27,7 @@ TEST(InputFile, ANamedPipeWithoutAWriterIsRefused) {
   const std::filesystem::path path = dir.path() / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   EXPECT_EQ(message_of<Error>([&] { read_text_file(path); }),
-            "cannot read " + path.string() + ": it is no regular file; /dev/stdin reads standard input");
+            "cannot read " + path.string() + ": it is not a regular file; use /dev/stdin for standard input");
 }
 
 TEST(InputFile, WhatTheProcessWasGivenIsReadThoughItIsAPipe) {

@@ -1,5 +1,3 @@
-#include "common/output_file.hpp"
-
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -7,6 +5,7 @@
 #include <csignal>
 
 #include "common/error.hpp"
+#include "common/files.hpp"
 #include "tests/common/temp_dir.hpp"
 
 namespace verbscope {
@@ -84,7 +83,7 @@ TEST(OutputFile, PartsOfOthersAreNeitherUsedNorRemoved) {
   write_file(foreign / "theirs", "x");
   {
     OutputFile first(folder / "page.html"), second(folder / "page.html");
-    EXPECT_NE(first.aside(), second.aside());
+    EXPECT_NE(first.temporary(), second.temporary());
     first.write("new");
     first.commit();
   }
@@ -109,7 +108,7 @@ TEST(CheckOutput, RefusesAnInputUnderAnyName) {
     EXPECT_THAT(message_of<UsageError>([&] {
                   check_output("--out", folder / name, FileKind::report_page, {folder / "other", folder / "a.html"});
                 }),
-                HasSubstr("it is an input as well"));
+                HasSubstr("it is also an input file"));
   }
 }
 

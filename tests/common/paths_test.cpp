@@ -53,7 +53,7 @@ TEST_F(Paths, APathIsTakenAsItIs) {
 
 TEST_F(Paths, AnUnknownNameListsTheKnownOnes) {
   const std::string error = message_of<UsageError>([] { find_config("clusters", "nope"); });
-  EXPECT_THAT(error, ::testing::StartsWith("unknown cluster \"nope\": known are "));
+  EXPECT_THAT(error, ::testing::StartsWith("unknown cluster \"nope\"; known: "));
   EXPECT_THAT(error, HasSubstr("cib"));
   EXPECT_THAT(error, HasSubstr("mine"));
 }

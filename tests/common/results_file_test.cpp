@@ -208,7 +208,7 @@ TEST(ResultsFile, ALineWithoutAnEndIsAnError) {
   const std::filesystem::path path = dir.path() / "zeros";
   std::ofstream(path) << '\0';
   std::filesystem::resize_file(path, (std::uintmax_t{1} << 30) + 2);  // without blocks on the disk
-  EXPECT_THAT(message_of<Error>([&] { read_results(path); }), HasSubstr("zeros:1: the line has no end"));
+  EXPECT_THAT(message_of<Error>([&] { read_results(path); }), HasSubstr("zeros:1: the line is longer than"));
 }
 
 TEST(ResultsFile, APipeOrDeviceWillDo) {

@@ -1,6 +1,6 @@
-#include "common/secrets.hpp"
-
 #include <gtest/gtest.h>
+
+#include "common/cli.hpp"
 
 namespace verbscope {
 namespace {

@@ -193,12 +193,12 @@ TEST(Terminal, OutputThatNobodyTakesEndsWithTheStop) {
 TEST(Warnings, TenOfAFileAndTheirNumber) {
   ::testing::internal::CaptureStderr();
   {
-    Warnings warnings("file", "lines in all are bad");
+    Warnings warnings("file", "lines are bad");
     for (int i = 0; i < 12; ++i) warnings.add("bad\x1b");
   }
   const std::string told = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 11);
-  EXPECT_THAT(told, HasSubstr("warning: file: 12 lines in all are bad"));
+  EXPECT_THAT(told, HasSubstr("warning: file: in total 12 lines are bad"));
   EXPECT_THAT(told, ::testing::Not(HasSubstr("\x1b")));
 }
 

@@ -209,7 +209,7 @@ TEST(ClientAcceptor, LimitsHandshakesAndWarnings) {
   EXPECT_EQ(server.error(), "(nothing thrown)");
   const std::string text = server.stderr_text();
   EXPECT_THAT(text, HasSubstr("too many connections at once"));
-  EXPECT_THAT(text, testing::ContainsRegex("port [0-9]+: 2[01] connections in all were dropped"));
+  EXPECT_THAT(text, testing::ContainsRegex("port [0-9]+: in total 2[01] connections were dropped"));
   EXPECT_EQ(std::ranges::count(text, '\n'), 11) << text;  // ten warnings and the total
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "lookups/mica_gets.hpp"
 #include "tests/lookups/variants.hpp"
 

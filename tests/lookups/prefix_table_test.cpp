@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "tests/lookups/variants.hpp"
 
 namespace verbscope::lookups {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/digits.hpp"
+#include "common/text.hpp"
 #include "tests/common/sample_records.hpp"
 
 namespace verbscope {

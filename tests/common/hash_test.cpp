@@ -1,9 +1,9 @@
 // SplitMix64 against the numbers of its authors' reference implementation (prng.di.unimi.it/splitmix64.c).
-#include "common/mix.hpp"
-
 #include <gtest/gtest.h>
 
 #include <bit>
+
+#include "common/hash.hpp"
 
 namespace verbscope {
 namespace {

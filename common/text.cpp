@@ -1,7 +1,10 @@
-#include "common/words.hpp"
+#include "common/text.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace verbscope {
@@ -33,27 +36,27 @@ std::size_t distance(std::string_view one, std::string_view other) {
   return rows[2].back();
 }
 
-constexpr std::size_t kLongestWord = 64;
-constexpr std::size_t kFewestOfBeginning = 3;
+constexpr std::size_t kMaxWordLength = 64;
+constexpr std::size_t kMinPrefix = 3;
 
 }  // namespace
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
-  if (word.size() > kLongestWord) return "";
+  if (word.size() > kMaxWordLength) return "";
   const std::string given = in_lower_case(word);
   const std::string* best = nullptr;
-  std::size_t least = std::numeric_limits<std::size_t>::max();
+  std::size_t smallest = std::numeric_limits<std::size_t>::max();
   for (const std::string& candidate : candidates) {
     const std::string lower = in_lower_case(candidate);
-    const bool begins_so = given.size() >= kFewestOfBeginning && lower.starts_with(given);
-    const std::size_t wrong = begins_so ? 1 : distance(given, lower);
+    const bool is_prefix = given.size() >= kMinPrefix && lower.starts_with(given);
+    const std::size_t wrong = is_prefix ? 1 : distance(given, lower);
     const std::size_t allowed = std::max<std::size_t>(1, std::min(given.size(), lower.size()) / 3);
-    if (wrong <= allowed && wrong < least) best = &candidate, least = wrong;
+    if (wrong <= allowed && wrong < smallest) best = &candidate, smallest = wrong;
   }
   return best == nullptr ? "" : "; did you mean " + *best + "?";
 }
 
-std::string any_of(const std::vector<std::string>& words) {
+std::string or_list(const std::vector<std::string>& words) {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) out += i + 1 == words.size() ? " or " : ", ";
@@ -96,6 +99,13 @@ std::string wrap_lines(std::string_view text, std::size_t width) {
     out += '\n';
     text.remove_prefix(end + 1);
   }
+}
+
+std::string with_digits(double value, int decimals) {
+  constexpr int kMaxDecimals = 15;
+  if (value == 0 || !std::isfinite(value)) return fmt::format("{:.{}f}", value, decimals);
+  const int needed = 2 - static_cast<int>(std::floor(std::log10(std::abs(value))));
+  return fmt::format("{:.{}f}", value, std::clamp(needed, decimals, std::max(decimals, kMaxDecimals)));
 }
 
 }  // namespace verbscope

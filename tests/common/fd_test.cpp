@@ -1,10 +1,10 @@
-#include "common/event_fd.hpp"
-
 #include <gtest/gtest.h>
 #include <poll.h>
 
 #include <atomic>
 #include <thread>
+
+#include "common/fd.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,16 +1,61 @@
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <random>
 
 #include "common/error.hpp"
 
 namespace verbscope {
+
+Fd open_input(const std::filesystem::path& path, const std::string& what) {
+  // O_NONBLOCK: does not wait for the writer of a pipe.
+  Fd file(check(what, ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)));
+  struct stat status {};
+  check(what, ::fstat(file.get(), &status));
+  if (S_ISDIR(status.st_mode)) fail("{}: it is a folder", what);
+  if (S_ISREG(status.st_mode)) return file;
+  const std::string name = path.string();
+  if (name != "/dev/stdin" && !name.starts_with("/dev/fd/") && !name.starts_with("/proc/self/fd/")) {
+    fail("{}: it is not a regular file; use /dev/stdin for standard input", what);
+  }
+  return Fd(check(what, ::open(path.c_str(), O_RDONLY | O_CLOEXEC)));  // blocking: its writer exists
+}
+
+std::string read_text_file(const std::filesystem::path& path) {
+  const std::string what = "cannot read " + path.string();
+  const Fd file = open_input(path, what);
+  std::string text;
+  std::array<char, 65536> block;
+  while (text.size() <= kMaxTextBytes) {
+    const ssize_t n = ::read(file.get(), block.data(), block.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw_errno(what, errno);
+    if (n == 0) break;
+    text.append(block.data(), static_cast<std::size_t>(n));
+  }
+  if (text.size() > kMaxTextBytes) fail("{}: more than {} bytes", what, kMaxTextBytes);
+  text.erase(0, text.size() - without_byte_order_mark(text).size());
+  const auto returns = [&text](std::size_t i) { return text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n'; };
+  std::size_t to = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!returns(i)) text[to++] = text[i];
+  }
+  text.resize(to);
+  return text;
+}
+
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return text;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,12 +68,12 @@ std::string head_of(const std::string& option, const fs::path& path) {
   std::string head(kHead, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   if (!file.is_open() || file.bad())
-    fail("{} {}: cannot see what is there: {}", option, path.string(), errno_text(errno));
+    fail("{} {}: cannot read the existing file: {}", option, path.string(), errno_text(errno));
   head.resize(static_cast<std::size_t>(file.gcount()));
   return head;
 }
 
-bool is_of_kind(std::string_view head, FileKind kind) {
+bool has_kind(std::string_view head, FileKind kind) {
   const auto has = [head](std::string_view text) { return head.find(text) != head.npos; };
   constexpr std::string_view kRecord = R"({"schema":"verbscope.record/)";
   switch (kind) {
@@ -53,7 +98,7 @@ bool is_of_kind(std::string_view head, FileKind kind) {
   return false;
 }
 
-const char* words_for(FileKind kind) {
+const char* kind_text(FileKind kind) {
   switch (kind) {
     case FileKind::results:
       return "a results file";
@@ -95,11 +140,11 @@ void check_output(const std::string& option, const fs::path& path, FileKind kind
   if (fs::is_directory(status)) fail_usage("{}: it is a folder", what);
   if (!fs::is_regular_file(status)) return;  // missing, a pipe, or a device
   const auto is_it = [&](const fs::path& input) { return fs::equivalent(path, input, none); };
-  if (std::ranges::any_of(inputs, is_it)) fail_usage("{}: it is an input as well, which would be lost", what);
-  if (is_standard_output(path)) fail_usage("{}: standard output goes there as well", what);
-  if (!is_of_kind(head_of(option, path), kind) && fs::file_size(path, none) > 0) {
-    fail_usage("{}: the file that is there is not {} and would be lost: name another, or remove it", what,
-               words_for(kind));
+  if (std::ranges::any_of(inputs, is_it)) fail_usage("{}: it is also an input file and would be overwritten", what);
+  if (is_standard_output(path)) fail_usage("{}: standard output is redirected to the same file", what);
+  if (!has_kind(head_of(option, path), kind) && fs::file_size(path, none) > 0) {
+    fail_usage("{}: the existing file is not {} and would be overwritten; choose another name or remove it", what,
+               kind_text(kind));
   }
 }
 
@@ -111,8 +156,8 @@ OutputFile::OutputFile(const fs::path& path) : path_(path) {
   const bool exists = ::stat(target_.c_str(), &old) == 0;
   if (exists && S_ISDIR(old.st_mode)) fail_writing(path, EISDIR);
   if (exists && !S_ISREG(old.st_mode)) {
-    aside_ = target_;
-    file_ = Fd(::open(aside_.c_str(), O_WRONLY | O_CLOEXEC));
+    temporary_ = target_;
+    file_ = Fd(::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC));
     if (file_.get() < 0) fail_writing(path, errno);
     return;
   }
@@ -120,11 +165,11 @@ OutputFile::OutputFile(const fs::path& path) : path_(path) {
   // An unused name. O_EXCL ensures that the file is ours before anything may remove it.
   std::random_device random;
   do {
-    aside_ = target_.parent_path() / fmt::format(".verbscope-{:08x}{:08x}.part", random(), random());
-    file_ = Fd(::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    temporary_ = target_.parent_path() / fmt::format(".verbscope-{:08x}{:08x}.part", random(), random());
+    file_ = Fd(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (file_.get() < 0 && errno == EEXIST);
   if (file_.get() < 0) fail_writing(path, errno);
-  scratch_ = std::make_unique<Scratch>(aside_);
+  scratch_ = std::make_unique<Scratch>(temporary_);
   if (exists && ::fchmod(file_.get(), old.st_mode & 07777) != 0) fail_writing(path, errno);
 }
 
@@ -140,7 +185,7 @@ void OutputFile::write(std::string_view text) {
 void OutputFile::commit() {
   if (!scratch_) return;
   if (::fsync(file_.get()) != 0 && errno != EINVAL && errno != EROFS) fail_writing(path_, errno);
-  if (::rename(aside_.c_str(), target_.c_str()) != 0) fail_writing(path_, errno);
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_writing(path_, errno);
   scratch_->keep();
 }
 

@@ -1,7 +1,7 @@
-// Writes output files of commands. Existing content stays until the new text is complete. A file of another kind is
-// never overwritten.
+// Input and output files of commands. Existing content of an output stays until the new text is complete.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,7 +13,21 @@
 
 namespace verbscope {
 
-// The kinds of files that commands write. The first bytes of a file identify its kind.
+// Text files are far smaller; a device or a core dump given by mistake is not.
+inline constexpr std::size_t kMaxTextBytes = 16u << 20;
+
+// Opens a regular file, or a descriptor passed at start (/dev/stdin, /dev/fd/N). Refuses everything else, such as a
+// named pipe, which may never get a writer. Errors begin with `what`.
+Fd open_input(const std::filesystem::path& path, const std::string& what);
+
+// Returns the whole text, without a byte order mark and with LF line ends. Throws "cannot read PATH: reason", also if
+// the file is larger than kMaxTextBytes.
+std::string read_text_file(const std::filesystem::path& path);
+
+// `text` without the byte order mark that some editors write.
+std::string_view without_byte_order_mark(std::string_view text);
+
+// The kinds of files that commands write. A file of another kind is never overwritten. The first bytes of a file identify its kind.
 enum class FileKind { results, report_page, svg, pdf, figure_data, gnuplot_script, validation_page, exported };
 
 // First bytes of the files that `verbscope plot` writes beside a figure.
@@ -34,13 +48,13 @@ class OutputFile {
   explicit OutputFile(const std::filesystem::path& path);
 
   // For another program that writes the text instead of write().
-  const std::filesystem::path& aside() const { return aside_; }
+  const std::filesystem::path& temporary() const { return temporary_; }
   void write(std::string_view text);
   // Renames the file to its final name. Without this call nothing changes.
   void commit();
 
  private:
-  std::filesystem::path path_, target_, aside_;
+  std::filesystem::path path_, target_, temporary_;
   Fd file_;
   std::unique_ptr<Scratch> scratch_;  // empty if the text is written directly
 };

@@ -1,7 +1,7 @@
 // Which word was meant, and lines of a width.
-#include "common/words.hpp"
-
 #include <gmock/gmock.h>
+
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
@@ -32,9 +32,9 @@ TEST(DidYouMean, SaysNothingWhereNoneIsNear) {
 }
 
 TEST(AnyOf, IsAListForAPerson) {
-  EXPECT_EQ(any_of({"RC", "UC", "UD"}), "RC, UC or UD");
-  EXPECT_EQ(any_of({"in", "out"}), "in or out");
-  EXPECT_EQ(any_of({"all"}), "all");
+  EXPECT_EQ(or_list({"RC", "UC", "UD"}), "RC, UC or UD");
+  EXPECT_EQ(or_list({"in", "out"}), "in or out");
+  EXPECT_EQ(or_list({"all"}), "all");
 }
 
 TEST(Wrap, BreaksAtBlanksAndLongWordsInside) {
