@@ -19,16 +19,16 @@ template <class N>
 concept Node = requires(N node, Nanos cost, Picos when, const void* memory, std::size_t bytes, std::uint64_t& word,
                         std::uint64_t amount, ibv_comp_channel* channel) {
   { node.now() } -> std::same_as<Picos>;
-  {node.relax()};            // idle: a spin hint, or simulated time passes
-  {node.relax_until(when)};  // relaxes until `when` at the latest
-  {node.work(cost)};         // simulated computing time; nothing on a host
+  {node.idle()};            // idle: a spin hint, or simulated time passes
+  {node.idle_until(when)};  // idle until `when` at the latest
+  {node.compute(cost)};     // simulated computing time; nothing on a host
   // Declares memory that this thread polls and that peers write to by WRITE or atomics. Call once, before the first
-  // look().
+  // poll_memory().
   {node.watch(memory, bytes)};
   // Call before each pass of loads from watched memory: the loads then see everything that has arrived. End a pass that
-  // finds nothing with relax(). Argument: the number of lines in the pass.
-  {node.look()};
-  {node.look(bytes)};
+  // finds nothing with idle(). Argument: the number of lines in the pass.
+  {node.poll_memory()};
+  {node.poll_memory(bytes)};
   // Adds to an aligned word that threads of this node share. Returns the old value.
   { node.fetch_add(word, amount) } -> std::same_as<std::uint64_t>;
   // For memory that is probably not cached: prefetch starts to fetch the line and returns; load is called just before
@@ -47,11 +47,11 @@ ibv_cq* await_host_event(ibv_comp_channel* channel, Nanos timeout);
 // A thread on this machine, also used with the null device.
 struct HostNode {
   Picos now() const { return TscClock::now(); }
-  void relax() const { cpu_relax(); }
-  void relax_until(Picos) const { cpu_relax(); }
-  void work(Nanos) const {}
+  void idle() const { cpu_relax(); }
+  void idle_until(Picos) const { cpu_relax(); }
+  void compute(Nanos) const {}
   void watch(const void*, std::size_t) const {}
-  void look(std::size_t /*lines*/ = 1) const { std::atomic_thread_fence(std::memory_order_acquire); }
+  void poll_memory(std::size_t /*lines*/ = 1) const { std::atomic_thread_fence(std::memory_order_acquire); }
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {
     return std::atomic_ref(word).fetch_add(amount, std::memory_order_acq_rel);
   }

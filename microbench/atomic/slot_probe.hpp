@@ -70,7 +70,7 @@ template <Node N>
 void probe_loop(N& node, SlotProbe& s, SlotSurvey& survey, const RunControl& control, ThreadTally& tally) {
   while (control.phase.load(std::memory_order_relaxed) == Phase::warmup) {
     if (must_give_up(control, tally.end)) return;
-    node.relax();
+    node.idle();
   }
   MeasuredInterval window(tally, MeasuredInterval::kNoGoal);
   window.see(node, Phase::measure, 0);

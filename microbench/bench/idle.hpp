@@ -13,7 +13,7 @@ void wait_for_quit(N& node, const RunControl& control) {
   if constexpr (std::is_same_v<N, HostNode>) {
     control.quit.wait(false);
   } else {
-    while (!control.quit.load(std::memory_order_relaxed)) node.relax();
+    while (!control.quit.load(std::memory_order_relaxed)) node.idle();
   }
 }
 

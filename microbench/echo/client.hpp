@@ -130,7 +130,7 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
     if (running && !ask(node, s, tally.end)) return;
     bool moved = false, open = false, due = !s.by_memory;
     if (s.by_memory) {
-      node.look(s.lanes.size());
+      node.poll_memory(s.lanes.size());
       moved = collect_written(node, s, false, count_one);
       if (lossy && !moved) moved = collect_written(node, s, true, count_one);
     }
@@ -148,7 +148,7 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
     if (must_give_up(control, tally.end)) return;
     if (lossy && give_up_lost(s, node.now())) continue;
     if (lossy && s.channel == nullptr) {
-      node.relax_until(node.now() + s.give_up);
+      node.idle_until(node.now() + s.give_up);
     } else {
       wait.idle(node);
     }

@@ -48,8 +48,8 @@ struct EchoServerState {
 template <Node N>
 inline void compute(N& node, Nanos time) {
   const Picos until = node.now() + time;
-  node.work(time);
-  while (node.now() < until) {  // a host does nothing for work()
+  node.compute(time);
+  while (node.now() < until) {  // a host does nothing for compute()
   }
 }
 
@@ -165,7 +165,7 @@ void echo_server_loop(N& node, EchoServerState& s, const RunControl& control, Th
     bool moved = false, due = !s.by_memory;
     s.measured = in_interval(control.phase.load(std::memory_order_relaxed));
     if (s.by_memory) {
-      node.look(s.lanes.size());
+      node.poll_memory(s.lanes.size());
       if (!serve_written(node, s, false, moved, tally.end)) return;
       if (s.lossy && !moved && !serve_written(node, s, true, moved, tally.end)) return;
     }

@@ -75,7 +75,7 @@ class FlowSenderLoop {
       if (must_give_up(control_, tally_.end)) return;
       if (s_.answered && give_up_lost()) continue;
       if (s_.channel == nullptr) {
-        node_.relax_until(node_.now() + (s_.answered ? s_.give_up : kPatience));
+        node_.idle_until(node_.now() + (s_.answered ? s_.give_up : kPatience));
       } else {
         wait_.idle(node_);
       }

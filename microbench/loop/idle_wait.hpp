@@ -30,10 +30,10 @@ class IdleWait {
   // the phase and the order to quit after each call sees them soon.
   template <Node N>
   void idle(N& node) {
-    if (channel_ == nullptr) return node.relax();
+    if (channel_ == nullptr) return node.idle();
     if (!armed_) {
       armed_ = ibv_req_notify_cq(cq_, 0) == 0;
-      if (!armed_) return node.relax();
+      if (!armed_) return node.idle();
       tally_.armed.store(tally_.armed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       return;
     }

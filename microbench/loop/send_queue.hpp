@@ -191,13 +191,13 @@ inline bool look_until(N& node, ibv_cq* cq, std::span<SendQueue> queues, const R
                        Arrived&& arrived) {
   constexpr std::uint32_t kLooksPerReap = 1024;
   for (std::uint32_t looks = 1;; ++looks) {
-    node.look();
+    node.poll_memory();
     if (arrived()) return true;
     const bool quit = must_give_up(control, end);
     if (quit || looks % kLooksPerReap == 0) [[unlikely]] {
       if (reap(cq, queues, end, kNoRecv) < 0 || quit) return false;  // a failure says more than the order to quit
     }
-    node.relax();
+    node.idle();
   }
 }
 

@@ -155,13 +155,13 @@ class WindowLoop {
     constexpr std::uint32_t kLooksPerTake = 1024;  // a request that fails says so in its completion alone
     std::byte* const last = place(slot) + s_.payload - 1;
     for (std::uint32_t looks = 1;; ++looks) {
-      node_.look();
+      node_.poll_memory();
       if (load_word<std::uint8_t>(last) != 0) break;
       const bool quit = must_give_up(control_, tally_.end);
       if (quit || looks % kLooksPerTake == 0) [[unlikely]] {
         if (take(s_.queues[s_.slots[slot].queue].qp->send_cq) < 0 || quit) return false;
       }
-      node_.relax();
+      node_.idle();
     }
     store_word<std::uint8_t>(last, 0);
     return true;

@@ -127,7 +127,7 @@ template <Node N>
 bool check_told(N& node, VisibilityReader& s, std::uint64_t version, const RunControl& control, RunEnd& end) {
   const std::size_t kind = kind_of_version(version);
   ++s.told[kind];
-  node.look();
+  node.poll_memory();
   if (read_pass(s) >= version) return true;
   ++s.not_visible[kind];
   const Picos begin = node.now();
@@ -142,7 +142,7 @@ void read_versions(N& node, VisibilityReader& s, const RunControl& control, Thre
   std::uint64_t told = 0;
   const auto on_recv = [&](const ibv_wc&) { return s.tellings.take(tally.end); };
   for (;;) {
-    node.look();
+    node.poll_memory();
     read_pass(s);
     if (reap(s.cq, s.queues, tally.end, on_recv) < 0) return;
     if (s.tellings.newest != told) {
@@ -154,7 +154,7 @@ void read_versions(N& node, VisibilityReader& s, const RunControl& control, Thre
       continue;
     }
     if (must_give_up(control, tally.end)) return;
-    node.relax();
+    node.idle();
   }
 }
 

@@ -16,11 +16,11 @@ class SimNode {
   SimNode(sim::SimThread& thread, sim::MemoryWatch& memory, sim::SharedLines& lines, Picos look_cost)
       : thread_(&thread), memory_(&memory), lines_(&lines), look_cost_(look_cost) {}
   Picos now() const { return thread_->clock(); }
-  void relax() const { thread_->relax(); }
-  void relax_until(Picos when) const { thread_->relax(when); }
-  void work(Nanos cost) const { thread_->spend(cost); }
+  void idle() const { thread_->relax(); }
+  void idle_until(Picos when) const { thread_->relax(when); }
+  void compute(Nanos cost) const { thread_->spend(cost); }
   void watch(const void* memory, std::size_t bytes) const { memory_->add(memory, bytes, *thread_); }
-  void look(std::size_t places = 1) const { thread_->look(look_cost_ * static_cast<std::int64_t>(places)); }
+  void poll_memory(std::size_t places = 1) const { thread_->look(look_cost_ * static_cast<std::int64_t>(places)); }
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {
     lines_->change(&word, *thread_);
     return std::exchange(word, word + amount);

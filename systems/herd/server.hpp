@@ -232,7 +232,7 @@ inline int serve(N& node, Server& s, RunEnd& end) {
     }
   }
   const bool bell = bell_is_due<kPolicy>(s);
-  node.look(s.clients.size() + (bell ? 1 : 0));
+  node.poll_memory(s.clients.size() + (bell ? 1 : 0));
   if (s.measured) s.counts.looks += s.clients.size();
   if (bell && !serve_retries<kPolicy>(node, s, end)) return -1;
   if (!serve_slots<kPolicy>(node, s, end)) return -1;

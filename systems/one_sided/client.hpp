@@ -184,7 +184,7 @@ void one_sided_client_loop(N& node, OneSidedClientState<Access>& s, const RunCon
     const std::uint64_t before = s.oracle->done();
     bool moved = false;
     if (s.answer != nullptr && s.put != s.answered) {
-      node.look();
+      node.poll_memory();
       moved = take_answer(s, load_word<std::uint64_t>(s.answer), node.now(), measuring) > 0;
     }
     const int count = take_completed(s, kCompletionBatch, node.now(), measuring, tally.end);
@@ -203,9 +203,9 @@ void one_sided_client_loop(N& node, OneSidedClientState<Access>& s, const RunCon
     if (moved || count > 0) continue;
     if (!ask_again(s, node.now(), tally.end) || must_give_up(control, tally.end)) return;
     if (s.put != s.answered) {
-      node.relax_until(s.waiting_since + s.retry_after);
+      node.idle_until(s.waiting_since + s.retry_after);
     } else {
-      node.relax();
+      node.idle();
     }
   }
 }

@@ -65,15 +65,15 @@ void write_object(N& node, std::byte* lines, std::uint64_t kept, const std::byte
   while (version % 2 != 0 || !version_of(lines).compare_exchange_strong(version, version + 1, std::memory_order_acquire,
                                                                         std::memory_order_relaxed)) {
     if (version % 2 == 0) continue;
-    node.look();
-    node.relax_until(node.now() + kRetry);
+    node.poll_memory();
+    node.idle_until(node.now() + kRetry);
     version = version_of(lines).load(std::memory_order_relaxed);
   }
   for (std::uint64_t line = 0, at = 0; at < bytes; ++line, at += kLineBytes) {
     std::byte* const begin = lines + line * kObjectLine;
     if (line > 0) {
       node.load(begin);
-      node.look(0);
+      node.poll_memory(0);
       version_of(begin).store(version + 1, std::memory_order_relaxed);
     }
     std::atomic_thread_fence(std::memory_order_release);

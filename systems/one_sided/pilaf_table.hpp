@@ -152,7 +152,7 @@ class PilafPuts {
     std::memcpy(item, value, table_.value_bytes());
     const std::uint64_t item_check = table_.item_check(key, value);
     const auto lock = table_.lock_of(region_, static_cast<std::uint64_t>(bucket - region_));
-    while (lock.exchange(1, std::memory_order_acquire) != 0) node.relax_until(node.now() + kRetry);
+    while (lock.exchange(1, std::memory_order_acquire) != 0) node.idle_until(node.now() + kRetry);
     PilafBucket written;
     std::memcpy(&written, bucket, sizeof written);
     const std::uint32_t before = written.item - 1;

@@ -67,7 +67,7 @@ inline bool execute(N& node, OneSidedServerState<Access>& s, std::uint32_t index
 template <Node N, class Access>
 inline int serve_written(N& node, OneSidedServerState<Access>& s, bool again, RunEnd& end) {
   int answers = 0;
-  node.look(s.lanes.size() * (again ? 2 : 1));
+  node.poll_memory(s.lanes.size() * (again ? 2 : 1));
   for (std::uint32_t i = 0; i < s.lanes.size(); ++i) {
     PutLane& lane = s.lanes[i];
     if (s.queues[i].room == 0) continue;
@@ -133,7 +133,7 @@ void one_sided_server_loop(N& node, OneSidedServerState<Access>& s, const RunCon
       continue;
     }
     if (must_give_up(control, tally.end)) return;
-    if (was_idle || !s.by_memory) node.relax();
+    if (was_idle || !s.by_memory) node.idle();
   }
 }
 

@@ -159,9 +159,9 @@ void client_loop(N& node, Asker& asker, State& s, const RunControl& control, Thr
     if (moved) continue;
     if (must_give_up(control, tally.end)) return;
     if (s.retry_after > Picos(0)) {
-      node.relax_until(check_at);
+      node.idle_until(check_at);
     } else {
-      node.relax();
+      node.idle();
     }
   }
 }

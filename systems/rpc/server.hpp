@@ -67,7 +67,7 @@ void server_loop(N& node, Server& s, const RunControl& control, ThreadTally& tal
       continue;
     }
     if (must_give_up(control, tally.end)) return;
-    node.relax();
+    node.idle();
   }
 }
 

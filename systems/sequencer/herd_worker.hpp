@@ -74,7 +74,7 @@ inline bool answer(N& node, HerdWorker& s, RunEnd& end) {
 // comes first in the next, so that nobody waits for ever. False: a post failed.
 template <Node N, class Serve>
 inline bool serve_clients(N& node, HerdWorker& s, RunEnd& end, Serve&& serve) {
-  node.look(s.clients.size());
+  node.poll_memory(s.clients.size());
   const auto count = static_cast<std::uint32_t>(s.clients.size());
   const std::uint32_t first = s.first;
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -30,16 +30,16 @@ class SimFabric final : public Fabric {
   Provider& provider(int side) override { return cluster_.provider(side); }
   std::string device() const override { return "sim0"; }
   Picos now() override { return node_.now(); }
-  void relax() override { node_.relax(); }
+  void idle() override { node_.idle(); }
   void watch(const void* memory, std::size_t bytes) override { node_.watch(memory, bytes); }
-  void look() override { node_.look(); }
+  void poll_memory() override { node_.poll_memory(); }
   ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) override { return node_.await_event(channel, timeout); }
   void wake_at(Picos when) override {
     cluster_.at(when, [] {});
   }
   void pass(Nanos time) override {
-    node_.work(time);
-    node_.look();
+    node_.compute(time);
+    node_.poll_memory();
   }
   Nanos patience() const override { return std::chrono::seconds(20); }
 
@@ -56,9 +56,9 @@ class HostFabric final : public Fabric {
   Provider& provider(int) override { return provider_; }
   std::string device() const override { return device_; }
   Picos now() override { return node_.now(); }
-  void relax() override { std::this_thread::yield(); }  // the device is a thread of the kernel on the same few cores
+  void idle() override { std::this_thread::yield(); }  // the device is a thread of the kernel on the same few cores
   void watch(const void* memory, std::size_t bytes) override { node_.watch(memory, bytes); }
-  void look() override { node_.look(); }
+  void poll_memory() override { node_.poll_memory(); }
   ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) override { return node_.await_event(channel, timeout); }
   void wake_at(Picos) override {}
   void pass(Nanos time) override { std::this_thread::sleep_for(time); }

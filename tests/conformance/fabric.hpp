@@ -22,12 +22,12 @@ class Fabric {
 
   // The Node of the thread that runs the tests (verbs/node.hpp).
   virtual Picos now() = 0;
-  virtual void relax() = 0;
+  virtual void idle() = 0;
   virtual void watch(const void* memory, std::size_t bytes) = 0;
-  virtual void look() = 0;
+  virtual void poll_memory() = 0;
   virtual ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) = 0;
 
-  // relax() comes back by `when` at the latest.
+  // idle() comes back by `when` at the latest.
   virtual void wake_at(Picos when) = 0;
   // Lets time pass.
   virtual void pass(Nanos time) = 0;

@@ -104,7 +104,7 @@ std::vector<ibv_wc> Rig::await(ibv_cq* cq, std::size_t count, const std::string&
                     << (taken < 0 ? "; ibv_poll_cq failed" : "");
       break;
     }
-    fabric().relax();
+    fabric().idle();
   }
   return all;
 }
@@ -127,7 +127,7 @@ ibv_wc Rig::await_status(ibv_cq* cq, ibv_wc_status status, const std::string& wh
 void Rig::await_until(const std::function<bool()>& condition, const std::string& what) {
   const Picos end = fabric().now() + fabric().patience();
   while (true) {
-    fabric().look();
+    fabric().poll_memory();
     if (condition()) return;
     if (fabric().now() >= end) break;
     fabric().pass(std::chrono::microseconds(20));

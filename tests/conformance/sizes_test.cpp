@@ -69,7 +69,7 @@ TEST_P(Messages, ArriveWhole) {
   } else if (!reads) {
     marker(pair);  // a WRITE's completion alone does not tell that the target's CPU sees the bytes (section 9.5)
   }
-  fabric().look();
+  fabric().poll_memory();
   EXPECT_TRUE(has_pattern(target.memory(grh), length(), 5));
   EXPECT_TRUE(is_zero(target.memory(grh + length()), kGuard)) << "behind the message";
 }

@@ -298,7 +298,7 @@ class Program {
         }
         note(node, thread);
         const bool full = thread.queues[(q + 1) % thread.queues.size()].under_way + knobs_.list > knobs_.window;
-        if (!any && full) node.relax();
+        if (!any && full) node.idle();
       }
     }
   }
@@ -318,7 +318,7 @@ class Program {
     while (node.now() < knobs_.run) {
       be(thread);
       const int polled = ibv_poll_cq(thread.cqs.front(), static_cast<int>(wc.size()), wc.data());
-      if (polled == 0) node.relax_until(knobs_.run);
+      if (polled == 0) node.idle_until(knobs_.run);
       for (int i = 0; i < polled; ++i) {
         check(wc[static_cast<std::size_t>(i)].status);
         Queue& queue = queue_of(thread, wc[static_cast<std::size_t>(i)].qp_num);
@@ -345,7 +345,7 @@ class Program {
       for (int i = 0; i < polled; ++i) {
         queue_of(thread, wc[static_cast<std::size_t>(i)].qp_num).under_way -= usual.signal_every;
       }
-      if (!any && polled == 0) node.relax_until(knobs_.run);
+      if (!any && polled == 0) node.idle_until(knobs_.run);
     }
   }
 

@@ -40,13 +40,13 @@ TEST(SimulatedMemory, PrefetchedLoadWaitsForTheRestOfTheLatency) {
   EXPECT_EQ(time_of([&](SimNode& node) { node.load(memory.data()); }), kDram);
   EXPECT_EQ(time_of([&](SimNode& node) {
               node.prefetch(memory.data());
-              node.work(Nanos(60));
+              node.compute(Nanos(60));
               node.load(memory.data());
             }),
             kDram);
   EXPECT_EQ(time_of([&](SimNode& node) {
               node.prefetch(memory.data());
-              node.work(Nanos(200));
+              node.compute(Nanos(200));
               node.load(memory.data());
             }),
             Nanos(200));

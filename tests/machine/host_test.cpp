@@ -93,11 +93,11 @@ TEST(HostEvent, FailsOnAClosedChannel) {
 TEST(HostNode, ClockAdvancesAndWorkDoesNotWait) {
   const HostNode node;
   const Picos before = node.now();
-  node.relax();
-  node.work(Nanos(1'000'000'000));
+  node.idle();
+  node.compute(Nanos(1'000'000'000));
   const Picos after = node.now();
   EXPECT_GE(after, before);
-  EXPECT_LT(after - before, Picos(Nanos(1'000'000'000)));  // work() does not wait
+  EXPECT_LT(after - before, Picos(Nanos(1'000'000'000)));  // compute() does not wait
 }
 
 }  // namespace

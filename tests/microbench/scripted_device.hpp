@@ -169,11 +169,11 @@ struct ScriptedNode {
   std::function<void()> on_look = [] {};
 
   Picos now() { return Picos(time += 1000); }
-  void relax() { on_idle(); }
-  void relax_until(Picos) { on_idle(); }
-  void work(Nanos) {}
+  void idle() { on_idle(); }
+  void idle_until(Picos) { on_idle(); }
+  void compute(Nanos) {}
   void watch(const void*, std::size_t) {}
-  void look(std::size_t = 1) { on_look(); }
+  void poll_memory(std::size_t = 1) { on_look(); }
   void prefetch(const void*) {}
   void load(const void*) {}
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) { return std::exchange(word, word + amount); }

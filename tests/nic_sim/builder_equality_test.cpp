@@ -136,7 +136,7 @@ Trace trace_of(const std::string& cluster, ibv_qp_type type, const std::vector<s
       if (ibv_poll_cq(pair.a.send_cq(), 1, &wc) == 1) {
         trace.completions.emplace_back(wc.wr_id, wc.opcode, wc.status, node.now() - begin);
       } else {
-        node.relax();
+        node.idle();
       }
     }
   });

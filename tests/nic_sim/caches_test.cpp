@@ -68,7 +68,7 @@ Picos time_of_sixty_four_sends(std::uint64_t cache_bytes) {
       if (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 1) {
         ++arrived;
       } else {
-        node.relax();
+        node.idle();
       }
     }
     end = node.now();

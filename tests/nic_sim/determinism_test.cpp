@@ -69,7 +69,7 @@ class Load {
       }
       ibv_wc wc[16];
       const int count = ibv_poll_cq(a_.send_cq(), 16, wc);
-      if (count == 0 && !stop_) node.relax();
+      if (count == 0 && !stop_) node.idle();
       for (int i = 0; i < count; ++i) {
         EXPECT_EQ(wc[i].status, IBV_WC_SUCCESS);
         for (std::size_t q = 0; q < from_.size(); ++q) room[q] += wc[i].qp_num == from_[q]->qp_num ? 1 : 0;
@@ -81,7 +81,7 @@ class Load {
     while (!stop_) {
       ibv_wc wc[16];
       const int count = ibv_poll_cq(b_.recv_cq(), 16, wc);
-      if (count == 0 && !stop_) node.relax();
+      if (count == 0 && !stop_) node.idle();
       for (int i = 0; i < count; ++i) {
         for (ibv_qp* qp : to_) {
           if (qp->qp_num == wc[i].qp_num) b_.post_recv(qp, kIn + wc[i].wr_id * 300, 300, wc[i].wr_id);

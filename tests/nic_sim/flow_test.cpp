@@ -92,7 +92,7 @@ TEST(Credits, WhatCannotLeaveHoldsUpWhatIsBehindIt) {
   Picos arrived{0};
   cluster.add_thread(2, 0, [&](SimNode& node) {
     ibv_wc wc{};
-    while (ibv_poll_cq(idle.recv_cq(), 1, &wc) == 0) node.relax();
+    while (ibv_poll_cq(idle.recv_cq(), 1, &wc) == 0) node.idle();
     arrived = node.now();
   });
   cluster.run();
@@ -149,7 +149,7 @@ TEST(Credits, SendersTakeTurnsAtAFullReceiver) {
     ibv_wc wc{};
     while (received < 300) {
       if (ibv_poll_cq(to.recv_cq(), 1, &wc) == 0) {
-        node.relax();
+        node.idle();
         continue;
       }
       ++received;

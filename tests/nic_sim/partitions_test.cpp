@@ -149,7 +149,7 @@ class Ring {
     while (!stop_) {
       ibv_wc wc{};
       if (ibv_poll_cq(node.connected[0]->send_cq, 1, &wc) == 0) {
-        self.relax();
+        self.idle();
         continue;
       }
       EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
@@ -169,7 +169,7 @@ class Ring {
         node.logs[1].push_back(wc.wr_id);
         EXPECT_EQ(node.verbs.post_recv(node.datagram, kIn + wc.wr_id * 1064, 1064, wc.wr_id), 0);
       }
-      self.work(Nanos(400));
+      self.compute(Nanos(400));
     }
   }
 

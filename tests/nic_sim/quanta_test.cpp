@@ -109,10 +109,10 @@ TEST(Quanta, AThreadsErrorEndsTheRunOfAllHostThreads) {
   for (const SimWork& work : {SimWork{}, kByTwo}) {
     SimCluster cluster(steady_profile(), 2, 1, work);
     cluster.add_thread(0, 0, [](SimNode& node) {
-      for (;;) node.relax_until(node.now() + Nanos(100));
+      for (;;) node.idle_until(node.now() + Nanos(100));
     });
     cluster.add_thread(1, 0, [](SimNode& node) {
-      node.relax_until(microseconds(5));
+      node.idle_until(microseconds(5));
       throw std::runtime_error("enough");
     });
     EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<std::runtime_error>("enough"));
@@ -122,7 +122,7 @@ TEST(Quanta, AThreadsErrorEndsTheRunOfAllHostThreads) {
 
 TEST(Quanta, WhereNothingCanHappenAnyMoreAllHostThreadsEnd) {
   SimCluster cluster(steady_profile(), 2, 1, kByTwo);
-  for (int node = 0; node < 2; ++node) cluster.add_thread(node, 0, [](SimNode& self) { self.relax(); });
+  for (int node = 0; node < 2; ++node) cluster.add_thread(node, 0, [](SimNode& self) { self.idle(); });
   EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<Error>(testing::HasSubstr("all threads wait")));
 }
 
@@ -131,9 +131,9 @@ TEST(Quanta, ASimulatedThreadMakesAppointmentsOnlyWhereAllAreSimulatedByOne) {
     SimCluster cluster(steady_profile(), 2, 1, work);
     Picos kept{0};
     cluster.add_thread(0, 0, [&](SimNode& node) {
-      node.relax_until(Nanos(50));
+      node.idle_until(Nanos(50));
       cluster.at(Nanos(60), [&] { kept = cluster.now(); });
-      node.relax_until(Nanos(70));
+      node.idle_until(Nanos(70));
     });
     if (work.threads == 1) {
       cluster.run();
@@ -157,7 +157,7 @@ TEST(Quanta, PacketsOfAOneWayFlowComeBack) {
     while (sent < 2000) {
       if (from.post(source, {.length = 64}) == 0) ++sent;
       ibv_wc wc{};
-      while (ibv_poll_cq(from.send_cq(), 1, &wc) == 0) node.relax();
+      while (ibv_poll_cq(from.send_cq(), 1, &wc) == 0) node.idle();
     }
   });
   cluster.run();

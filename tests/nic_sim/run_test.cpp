@@ -14,7 +14,7 @@ using testing::SizeIs;
 TEST(Run, FailsWhenAllThreadsWaitForEver) {
   TwoNodes nodes;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
-    for (;;) node.relax();
+    for (;;) node.idle();
   });
   try {
     nodes.cluster.run();
@@ -27,13 +27,13 @@ TEST(Run, FailsWhenAllThreadsWaitForEver) {
 TEST(Run, HandsOnWhatAThreadThrows) {
   TwoNodes nodes;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
-    node.work(Nanos(500));
+    node.compute(Nanos(500));
     ibv_wc wc{};
     ibv_poll_cq(nodes.a.send_cq(), 1, &wc);
     throw Error("from a thread");
   });
   nodes.cluster.add_thread(1, 0, [&](SimNode& node) {
-    for (;;) node.relax();
+    for (;;) node.idle();
   });
   EXPECT_THROW(nodes.cluster.run(), Error);
 }
@@ -54,7 +54,7 @@ TEST(Run, AClusterCanBeDestroyedWhileThreadsSleep) {
     nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
       const std::shared_ptr<int> count(&ended, [](int* n) { ++*n; });
       const std::vector<int> heap(100);
-      for (;;) node.relax();
+      for (;;) node.idle();
     });
     nodes.cluster.add_thread(1, 0, [](SimNode&) { throw Error("ends the run"); });
     EXPECT_THROW(nodes.cluster.run(), Error);

@@ -42,7 +42,7 @@ PingPong ping_pong(int rounds) {
     for (int done = 0; done < rounds; ++done) {
       rig.send(done % 16 == 15 ? kInline | kSignaled : kInline);
       ibv_wc wc{};
-      while (ibv_poll_cq(rig.a.recv_cq(), 1, &wc) == 0) node.relax();
+      while (ibv_poll_cq(rig.a.recv_cq(), 1, &wc) == 0) node.idle();
       result.times.push_back(node.now().count());
       EXPECT_EQ(rig.a.post_recv(rig.qa, 0, 64), 0);
       while (ibv_poll_cq(rig.a.send_cq(), 1, &wc) == 1) {

@@ -28,7 +28,7 @@ TEST(ThreadClock, CallsCostWhatTheProfileSays) {
     lap();
     pair.send_list({.length = 60, .flags = kInline}, 3);
     lap();
-    node.work(Nanos(1234));
+    node.compute(Nanos(1234));
     lap();
     ibv_poll_cq(pair.a.send_cq(), 1, &wc);
     lap();
@@ -67,7 +67,7 @@ TEST(ThreadClock, ALookAtMoreLinesCostsMore) {
   Picos took{0};
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     const Picos begin = node.now();
-    node.look(70);
+    node.poll_memory(70);
     took = node.now() - begin;
   });
   pair.cluster.run();
@@ -86,11 +86,11 @@ TEST(ThreadClock, AnAddToASharedWordWaitsForItsLine) {
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     add(node, first);
     add(node, first);
-    node.work(Nanos(1000));
+    node.compute(Nanos(1000));
     add(node, first);
   });
   pair.cluster.add_thread(0, 1, [&](SimNode& node) {
-    node.work(Nanos(1));
+    node.compute(Nanos(1));
     add(node, second);
   });
   pair.cluster.run();
@@ -109,10 +109,10 @@ TEST(Relax, EndsAtItsDeadlineWhenNothingComes) {
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     ibv_wc wc{};
     ibv_poll_cq(pair.a.send_cq(), 1, &wc);
-    node.relax_until(Nanos(5000));
+    node.idle_until(Nanos(5000));
     EXPECT_EQ(ibv_poll_cq(pair.a.send_cq(), 1, &wc), 0);
     woke = node.now();
-    node.relax_until(node.now());  // in the past: no wait
+    node.idle_until(node.now());  // in the past: no wait
     EXPECT_EQ(node.now(), woke);
   });
   pair.cluster.run();
@@ -128,12 +128,12 @@ std::vector<Picos> times_seen(Way way, int queues) {
   std::vector<Picos> seen;
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     for (int i = 0; i < 5; ++i) {
-      node.work(Nanos(1777 * i));
+      node.compute(Nanos(1777 * i));
       pair.send({.length = 8, .flags = kInline});
     }
   });
   pair.cluster.add_thread(1, 0, [&](SimNode& node) {
-    node.work(Nanos(3));
+    node.compute(Nanos(3));
     ibv_wc wc{};
     if (way == Way::relax_after_other_polls) {
       // Empty polls that are not part of an empty pass.
@@ -144,7 +144,7 @@ std::vector<Picos> times_seen(Way way, int queues) {
       if (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 1) {
         seen.push_back(node.now());
       } else if (way != Way::spin) {
-        node.relax();
+        node.idle();
       }
     }
   });
@@ -176,7 +176,7 @@ TEST(Relax, LandsOnWholePasses) {
           waited = before - begin;
           return;
         }
-        node.relax();
+        node.idle();
       }
     });
     pair.cluster.run();
@@ -197,7 +197,7 @@ TEST(Relax, AThreadWithoutAnythingToPollSleepsUntilTheConductorActs) {
   bool stop = false;
   Picos woken{0};
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
-    while (!stop) node.relax();
+    while (!stop) node.idle();
     woken = node.now();
   });
   nodes.cluster.at(std::chrono::microseconds(50), [&] { stop = true; });
@@ -213,7 +213,7 @@ TEST(Relax, TheConductorIsNotMissedInTheMiddleOfAPass) {
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
     ibv_wc wc{};
     while (!stop) {
-      if (ibv_poll_cq(nodes.a.send_cq(), 1, &wc) == 0) node.relax();
+      if (ibv_poll_cq(nodes.a.send_cq(), 1, &wc) == 0) node.idle();
     }
   });
   nodes.cluster.at(Nanos(7), [&] { stop = true; });
@@ -228,13 +228,13 @@ TEST(Relax, ThreadsThatShareAQueueAreBothWoken) {
   for (int core = 0; core < 2; ++core) {
     pair.cluster.add_thread(1, core, [&](SimNode& node) {
       ibv_wc wc{};
-      while (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 0) node.relax();
+      while (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 0) node.idle();
       ++taken;
     });
   }
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     pair.send({.length = 8});
-    node.work(Nanos(10'000));
+    node.compute(Nanos(10'000));
     pair.send({.length = 8});
   });
   EXPECT_NO_THROW(pair.cluster.run());

@@ -84,7 +84,7 @@ struct alignas(64) AllActive::Thread {
         if (posted++ < operations) lanes[wc.wr_id].post();
       }
       completed += static_cast<std::uint64_t>(count);
-      if (count == 0) node.relax();
+      if (count == 0) node.idle();
     }
   }
 
