@@ -1,10 +1,10 @@
+#include "common/fd.hpp"
+
 #include <gtest/gtest.h>
 #include <poll.h>
 
 #include <atomic>
 #include <thread>
-
-#include "common/fd.hpp"
 
 namespace verbscope {
 namespace {
@@ -14,7 +14,7 @@ bool wakes(const EventFd& wake, int limit_ms) {
   return ::poll(&entry, 1, limit_ms) == 1;
 }
 
-TEST(EventFd, WakesASleeperWhoSeesWhatWasWrittenBefore) {
+TEST(EventFd, WokenThreadSeesEarlierWrites) {
   const EventFd wake;
   std::atomic<int> written = 0;
   std::thread ringer([&] {
@@ -27,7 +27,7 @@ TEST(EventFd, WakesASleeperWhoSeesWhatWasWrittenBefore) {
   ringer.join();
 }
 
-TEST(EventFd, RingsUntilItIsSilenced) {
+TEST(EventFd, IsReadableUntilCleared) {
   const EventFd wake;
   EXPECT_FALSE(wakes(wake, 0));
   wake.signal();

@@ -1,14 +1,14 @@
 // SplitMix64 against the numbers of its authors' reference implementation (prng.di.unimi.it/splitmix64.c).
+#include "common/hash.hpp"
+
 #include <gtest/gtest.h>
 
 #include <bit>
 
-#include "common/hash.hpp"
-
 namespace verbscope {
 namespace {
 
-TEST(Mix, GivesTheStreamOfTheReference) {
+TEST(Mix, MatchesTheReferenceStream) {
   const std::uint64_t seed = 1234567;
   EXPECT_EQ(mix(seed), 6457827717110365317u);
   EXPECT_EQ(mix(seed + kMixStep), 3203168211198807973u);
@@ -16,7 +16,7 @@ TEST(Mix, GivesTheStreamOfTheReference) {
   EXPECT_EQ(mix(0), 0xe220a8397b1dcdafu);
 }
 
-TEST(Mix, ChangesAboutHalfOfTheBitsForEachOfItsInputs) {
+TEST(Mix, EachInputBitChangesHalfOfTheOutputBits) {
   for (int bit = 0; bit < 64; ++bit) {
     const int changed = std::popcount(mix(42) ^ mix(42 ^ std::uint64_t{1} << bit));
     EXPECT_GT(changed, 12) << bit;

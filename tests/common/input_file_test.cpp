@@ -13,7 +13,7 @@
 namespace verbscope {
 namespace {
 
-TEST(InputFile, AByteOrderMarkAndLineEndsOfAnotherSystemMakeNoDifference) {
+TEST(InputFile, RemovesByteOrderMarkAndCarriageReturns) {
   TempDir dir;
   const std::filesystem::path path = dir.path() / "f";
   std::ofstream(path, std::ios::binary) << "\xef\xbb\xbf{\"a\":\r\n1}\r\n";
@@ -22,7 +22,7 @@ TEST(InputFile, AByteOrderMarkAndLineEndsOfAnotherSystemMakeNoDifference) {
 }
 
 // A test that waits for the writer does not end.
-TEST(InputFile, ANamedPipeWithoutAWriterIsRefused) {
+TEST(InputFile, RejectsANamedPipe) {
   TempDir dir;
   const std::filesystem::path path = dir.path() / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
@@ -30,7 +30,7 @@ TEST(InputFile, ANamedPipeWithoutAWriterIsRefused) {
             "cannot read " + path.string() + ": it is not a regular file; use /dev/stdin for standard input");
 }
 
-TEST(InputFile, WhatTheProcessWasGivenIsReadThoughItIsAPipe) {
+TEST(InputFile, ReadsAnInheritedPipe) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   ASSERT_EQ(write(ends[1], "text", 4), 4);

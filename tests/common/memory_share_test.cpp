@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kTooMuch = std::numeric_limits<std::size_t>::max() / 2;
 
-TEST(MemoryShare, MoreThanThereIsIsRefusedWithTheAmounts) {
+TEST(MemoryShare, RejectsMoreThanTheFreeMemory) {
   MemoryShare share;
   share.add(3'000'000, "a buffer");
   EXPECT_THAT(
@@ -22,7 +22,7 @@ TEST(MemoryShare, MoreThanThereIsIsRefusedWithTheAmounts) {
                      testing::HasSubstr("GB available")));
 }
 
-TEST(MemoryShare, GoesBackWithItsOwner) {
+TEST(MemoryShare, IsReturnedByItsOwner) {
   {
     MemoryShare share;
     share.add(1'000'000, "a buffer");
@@ -34,7 +34,7 @@ TEST(MemoryShare, GoesBackWithItsOwner) {
               testing::HasSubstr("beside 0 GB taken before"));
 }
 
-TEST(MemoryShare, TellsEachTimeThatItHasDoubled) {
+TEST(MemoryShare, ReportsEachDoubling) {
   testing::internal::CaptureStderr();
   MemoryShare share;
   for (int hundreds = 1; hundreds <= 30; ++hundreds) share.add(100'000'000, "buffers");  // 3 GB, which is only counted

@@ -18,7 +18,7 @@ std::size_t files_in(const TempDir& folder) {
   return static_cast<std::size_t>(std::distance(first, std::filesystem::directory_iterator()));
 }
 
-TEST(OutputFile, TheOldTextStaysUntilTheNewIsWhole) {
+TEST(OutputFile, KeepsTheOldTextUntilTheCommit) {
   const TempDir folder;
   const auto path = folder / "page.html";
   write_file(path, "old");
@@ -34,7 +34,7 @@ TEST(OutputFile, TheOldTextStaysUntilTheNewIsWhole) {
   EXPECT_EQ(files_in(folder), 1u);
 }
 
-TEST(OutputFile, KeepsTheModeOfTheFileAndTheLinkThatLeadsToIt) {
+TEST(OutputFile, KeepsTheModeAndSymbolicLinks) {
   const TempDir folder;
   write_file(folder / "real", "old");
   std::filesystem::permissions(folder / "real", std::filesystem::perms(0640));
@@ -46,7 +46,7 @@ TEST(OutputFile, KeepsTheModeOfTheFileAndTheLinkThatLeadsToIt) {
 }
 
 // A limit on the size of files stands for a full disk: both end a write half-way.
-TEST(OutputFileDeathTest, AWriteThatEndsHalfwayLeavesTheOldText) {
+TEST(OutputFileDeathTest, IncompleteWriteLeavesTheOldText) {
   const TempDir folder;
   const auto path = folder / "page.html";
   write_file(path, "old");
@@ -76,7 +76,7 @@ TEST(OutputFileDeathTest, AWriteThatEndsHalfwayLeavesTheOldText) {
 }
 
 // Of a program that was killed and whose number another has now, or of anybody.
-TEST(OutputFile, PartsOfOthersAreNeitherUsedNorRemoved) {
+TEST(OutputFile, IgnoresTemporaryFilesOfOtherPrograms) {
   const TempDir folder;
   const auto foreign = folder / fmt::format(".verbscope-{}-0.part", getpid());
   std::filesystem::create_directory(foreign);
@@ -92,14 +92,14 @@ TEST(OutputFile, PartsOfOthersAreNeitherUsedNorRemoved) {
   EXPECT_EQ(files_in(folder), 2u);
 }
 
-TEST(OutputFile, ADeviceIsWrittenDirectly) {
+TEST(OutputFile, WritesADeviceDirectly) {
   EXPECT_NO_THROW(replace_file("/dev/null", "text"));
   EXPECT_EQ(message_of<Error>([] { replace_file("/dev/full", "text"); }),
             "cannot write /dev/full: No space left on device");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
-TEST(CheckOutput, RefusesAnInputUnderAnyName) {
+TEST(CheckOutput, RejectsAnInputUnderAnyName) {
   const TempDir folder;
   write_file(folder / "a.html", "<title>verbscope report</title>");
   std::filesystem::create_symlink("a.html", folder / "soft");
@@ -112,7 +112,7 @@ TEST(CheckOutput, RefusesAnInputUnderAnyName) {
   }
 }
 
-TEST(CheckOutput, TakesNoFileOfAnotherKind) {
+TEST(CheckOutput, RejectsAFileOfAnotherKind) {
   const TempDir folder;
   const std::vector<std::pair<FileKind, std::string>> kinds{
       {FileKind::results, R"({"schema":"verbscope.record/1","benchmark":"x"})"},
@@ -145,7 +145,7 @@ TEST(CheckOutput, TakesNoFileOfAnotherKind) {
 }
 
 // The end of every signal that ends a program by itself and can be caught.
-TEST(ScratchDeathTest, GoesOnEverySignalThatCanBeCaught) {
+TEST(ScratchDeathTest, IsRemovedOnEveryCatchableSignal) {
   const TempDir folder;
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGXCPU, SIGSEGV,
                            SIGBUS, SIGFPE, SIGILL, SIGPROF, SIGVTALRM, SIGRTMIN, SIGPIPE, SIGIO}) {
@@ -165,7 +165,7 @@ TEST(ScratchDeathTest, GoesOnEverySignalThatCanBeCaught) {
   }
 }
 
-TEST(Scratch, GoesWithItsOwnerUnlessItIsKept) {
+TEST(Scratch, IsRemovedByItsOwnerUnlessKept) {
   const TempDir folder;
   write_file(folder / "goes", "");
   write_file(folder / "stays", "");

@@ -1,7 +1,7 @@
 // Which word was meant, and lines of a width.
-#include <gmock/gmock.h>
-
 #include "common/text.hpp"
+
+#include <gmock/gmock.h>
 
 namespace verbscope {
 namespace {
@@ -10,7 +10,7 @@ using testing::ElementsAre;
 
 const std::vector<std::string> kOptions{"--size", "--inline_size", "--inline_recv", "--iters", "--tx_depth", "--qp"};
 
-TEST(DidYouMean, NamesTheWordThatDiffersInFewLetters) {
+TEST(DidYouMean, SuggestsAWordThatDiffersInFewLetters) {
   EXPECT_EQ(did_you_mean("--sise", kOptions), "; did you mean --size?");         // another letter
   EXPECT_EQ(did_you_mean("--isze", kOptions), "; did you mean --size?");         // two swapped
   EXPECT_EQ(did_you_mean("--txdepth", kOptions), "; did you mean --tx_depth?");  // one missing
@@ -18,12 +18,12 @@ TEST(DidYouMean, NamesTheWordThatDiffersInFewLetters) {
   EXPECT_EQ(did_you_mean("--inline_rec", kOptions), "; did you mean --inline_recv?");
 }
 
-TEST(DidYouMean, TakesABeginningForItsWord) {
+TEST(DidYouMean, SuggestsTheWordOfAPrefix) {
   EXPECT_EQ(did_you_mean("--inline", kOptions), "; did you mean --inline_size?");
   EXPECT_EQ(did_you_mean("--iter", kOptions), "; did you mean --iters?");
 }
 
-TEST(DidYouMean, SaysNothingWhereNoneIsNear) {
+TEST(DidYouMean, SuggestsNothingIfNoneIsClose) {
   EXPECT_EQ(did_you_mean("--bandwidth", kOptions), "");
   EXPECT_EQ(did_you_mean("", kOptions), "");
   EXPECT_EQ(did_you_mean("x", {"RC", "UC", "UD"}), "");
@@ -31,13 +31,13 @@ TEST(DidYouMean, SaysNothingWhereNoneIsNear) {
   EXPECT_EQ(did_you_mean("--size", {}), "");
 }
 
-TEST(AnyOf, IsAListForAPerson) {
+TEST(OrList, JoinsWordsWithOr) {
   EXPECT_EQ(or_list({"RC", "UC", "UD"}), "RC, UC or UD");
   EXPECT_EQ(or_list({"in", "out"}), "in or out");
   EXPECT_EQ(or_list({"all"}), "all");
 }
 
-TEST(Wrap, BreaksAtBlanksAndLongWordsInside) {
+TEST(Wrap, BreaksAtBlanksAndInsideLongWords) {
   EXPECT_THAT(wrap_words("one two three", 8), ElementsAre("one two", "three"));
   EXPECT_THAT(wrap_words("one two three", 7), ElementsAre("one two", "three"));
   EXPECT_THAT(wrap_words("a abcdefgh b", 4), ElementsAre("a", "abcd", "efgh", "b"));
