@@ -27,7 +27,8 @@ std::string read_text_file(const std::filesystem::path& path);
 // `text` without the byte order mark that some editors write.
 std::string_view without_byte_order_mark(std::string_view text);
 
-// The kinds of files that commands write. A file of another kind is never overwritten. The first bytes of a file identify its kind.
+// The kinds of files that commands write. A file of another kind is never overwritten. The first bytes of a file
+// identify its kind.
 enum class FileKind { results, report_page, svg, pdf, figure_data, gnuplot_script, validation_page, exported };
 
 // First bytes of the files that `verbscope plot` writes beside a figure.

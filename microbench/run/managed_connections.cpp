@@ -51,7 +51,7 @@ void ManagedConnections::connect(const CmDepths& depths,
     }
     const CmRequest request{it.token, part_.machine(), it.theirs};
     manager_.connect(it.port, it.at, request, it.qpn, depths,
-                 [&](const CmConnection& connection) { make_ready(it.qp, connection); });
+                     [&](const CmConnection& connection) { make_ready(it.qp, connection); });
   }
   manager_.accept(to_take, depths, [&](const CmRequest& request, const CmConnection& connection) {
     const WantedConnection& it = asked_for(request);

@@ -1,4 +1,4 @@
-// What --help prints.
+// The text of --help.
 #include "common/help.hpp"
 
 #include <gmock/gmock.h>

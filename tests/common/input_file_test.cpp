@@ -1,4 +1,4 @@
-// Files to read: what is taken, and what is refused instead of waited for.
+// Input files: accepted files, and pipes that are rejected instead of waited for.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Values of options as a person gives them.
+// Values of options in the forms that users write.
 #include "common/option_values.hpp"
 
 #include <gmock/gmock.h>

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A record that can be told from others.
+// A record that differs from others by its number.
 Record numbered(int number) {
   Record record = sample_record();
   record.config["number"] = number;
@@ -158,9 +158,9 @@ TEST(ResultsFile, RenamedOrDeletedFileIsReplacedWithAWarning) {
     ::testing::internal::CaptureStderr();
     writer.append(numbered(2));
     writer.append(numbered(3));
-    const std::string told = ::testing::internal::GetCapturedStderr();
-    EXPECT_THAT(told, HasSubstr("was deleted or renamed while it was written"));
-    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1);
+    const std::string output = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(output, HasSubstr("was deleted or renamed by another program"));
+    EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1);
     EXPECT_TRUE(writer.moved());
     EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(2, 3));
     if (renamed) {

@@ -1,4 +1,4 @@
-// The ring: how many places it has, and which element is where.
+// The ring: its size, and the places of its elements.
 #include "common/ring.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// results/record.schema.json against what the writer writes, judged by an independent validator (python3-jsonschema).
+// Written records against results/record.schema.json, checked by an independent validator (python3-jsonschema).
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 

@@ -196,10 +196,10 @@ TEST(Warnings, PrintsTenAndTheTotal) {
     Warnings warnings("file", "lines are bad");
     for (int i = 0; i < 12; ++i) warnings.add("bad\x1b");
   }
-  const std::string told = ::testing::internal::GetCapturedStderr();
-  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 11);
-  EXPECT_THAT(told, HasSubstr("warning: file: in total 12 lines are bad"));
-  EXPECT_THAT(told, ::testing::Not(HasSubstr("\x1b")));
+  const std::string output = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 11);
+  EXPECT_THAT(output, HasSubstr("warning: file: in total 12 lines are bad"));
+  EXPECT_THAT(output, ::testing::Not(HasSubstr("\x1b")));
 }
 
 }  // namespace

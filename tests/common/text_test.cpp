@@ -1,4 +1,4 @@
-// Which word was meant, and lines of a width.
+// Suggestions, lists and line wrapping.
 #include "common/text.hpp"
 
 #include <gmock/gmock.h>
