@@ -75,7 +75,7 @@ TEST(OutputFileDeathTest, IncompleteWriteLeavesTheOldText) {
   EXPECT_EQ(files_in(folder), 1u);
 }
 
-// Of a program that was killed and whose number another has now, or of anybody.
+// Temporary files of a killed program whose process id is in use again, or of any other program.
 TEST(OutputFile, IgnoresTemporaryFilesOfOtherPrograms) {
   const TempDir folder;
   const auto foreign = folder / fmt::format(".verbscope-{}-0.part", getpid());

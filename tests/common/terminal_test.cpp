@@ -161,7 +161,7 @@ TEST(TerminalDeathTest, BrokenPipeEndsTheProgramQuietly) {
   EXPECT_EXIT(run_with(broken, prints), ::testing::ExitedWithCode(141), "^$");
 }
 
-// What is opened next must not get the number of a descriptor that was closed.
+// A file that is opened later must not get the number of a closed descriptor.
 TEST(TerminalDeathTest, OpensClosedDescriptorsOnDevNull) {
   const TempDir folder;
   const std::string path = (folder / "file").string();

@@ -17,11 +17,6 @@
 
 namespace verbscope {
 
-namespace {
-
-constexpr const char* kName = "null0";
-constexpr const char* kGid = "fe80::1";
-
 struct NullContext : ibv_context {
   int children = 0;
 };
@@ -32,7 +27,12 @@ struct NullPd : ibv_pd {
 
 // Owns objects and finds them by the pointer that the program holds.
 template <class Base, class T>
-using Table = std::unordered_map<Base*, std::unique_ptr<T>>;
+using NullTable = std::unordered_map<Base*, std::unique_ptr<T>>;
+
+namespace {
+
+constexpr const char* kName = "null0";
+constexpr const char* kGid = "fe80::1";
 
 // Reports a failure as the functions of libibverbs do: null and errno.
 std::nullptr_t no_object(int error) {
@@ -41,7 +41,7 @@ std::nullptr_t no_object(int error) {
 }
 
 template <class Base, class T>
-Base* keep(Table<Base, T>& table, std::unique_ptr<T> object) {
+Base* keep(NullTable<Base, T>& table, std::unique_ptr<T> object) {
   Base* const pointer = object.get();
   table.emplace(pointer, std::move(object));
   return pointer;
@@ -68,12 +68,12 @@ struct NullProvider::State {
   std::mutex mutex;  // the control path; the data path has the CQs' locks
   ibv_device device{};
   std::uint32_t next_number = 1;  // the next number of a QP or a key
-  Table<ibv_context, NullContext> contexts;
-  Table<ibv_pd, NullPd> pds;
-  Table<ibv_mr, ibv_mr> mrs;
-  Table<ibv_cq, NullCq> cqs;
-  Table<ibv_qp, NullQp> qps;
-  Table<ibv_ah, ibv_ah> ahs;
+  NullTable<ibv_context, NullContext> contexts;
+  NullTable<ibv_pd, NullPd> pds;
+  NullTable<ibv_mr, ibv_mr> mrs;
+  NullTable<ibv_cq, NullCq> cqs;
+  NullTable<ibv_qp, NullQp> qps;
+  NullTable<ibv_ah, ibv_ah> ahs;
 
   bool allows(const ibv_qp_cap& cap) const {
     const auto fits = [](std::uint32_t value, int limit) { return value <= static_cast<std::uint32_t>(limit); };
