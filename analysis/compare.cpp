@@ -7,7 +7,7 @@
 #include "analysis/csv.hpp"
 #include "analysis/loads.hpp"
 #include "analysis/where.hpp"
-#include "common/environment.hpp"
+#include "common/record.hpp"
 
 namespace verbscope {
 namespace {

@@ -11,7 +11,7 @@
 #include "analysis/points.hpp"
 #include "analysis/round_trip.hpp"
 #include "analysis/text_table.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {

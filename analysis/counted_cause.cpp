@@ -97,7 +97,7 @@ std::optional<std::string> adapter_cause(const Record& before, const Record& aft
   for (const Counter& counter : kOfCaches) {
     if (auto cause = rise_of(counter, kRereadCounts)) return cause;
   }
-  for (const auto& [name, cause, unit] : stall_counters()) {
+  for (const auto& [name, cause, unit] : kStallCounters) {
     if (auto stall = rise_of({name, cause, unit}, kStallCounts)) return stall;
   }
   return std::nullopt;
@@ -114,7 +114,7 @@ std::optional<std::string> counted_cause(const Record& before, const Record& aft
 
 std::vector<CountedStall> counted_stalls(const Record& record) {
   std::vector<CountedStall> stalls;
-  for (const auto& [name, cause, unit] : stall_counters()) {
+  for (const auto& [name, cause, unit] : kStallCounters) {
     const double per_op = counted_by_adapters(record, name).value_or(0);
     if (per_op >= kStallCounts)
       stalls.push_back({std::string(cause), std::string(unit), std::string(name), per_op, changed_by(cause)});

@@ -11,7 +11,7 @@
 #include "analysis/points.hpp"
 #include "analysis/sources.hpp"
 #include "analysis/where.hpp"
-#include "common/environment.hpp"
+#include "common/record.hpp"
 
 namespace verbscope {
 namespace {

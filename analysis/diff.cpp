@@ -17,7 +17,7 @@
 #include "analysis/sources.hpp"
 #include "analysis/text_table.hpp"
 #include "analysis/where.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 
 namespace verbscope {
 

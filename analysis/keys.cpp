@@ -9,7 +9,7 @@
 
 #include "analysis/points.hpp"
 #include "analysis/round_trip.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {

@@ -9,8 +9,8 @@
 #include "analysis/bends.hpp"
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
-#include "common/environment.hpp"
-#include "common/words.hpp"
+#include "common/record.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "analysis/loads.hpp"
 #include "analysis/sources.hpp"
-#include "common/environment.hpp"
 #include "common/hash.hpp"
+#include "common/record.hpp"
 #include "common/terminal.hpp"
 
 namespace verbscope {
@@ -58,8 +58,8 @@ class Loaded {
   // `file`: Record::file of the records.
   void read(const std::string& path, const std::string& file) {
     std::size_t found = 0;
-    Warnings warnings(path, "lines in all are not records"),
-        broken_predictions(path, "lines in all have a prediction that cannot be read");
+    Warnings warnings(path, "lines are not records"),
+        broken_predictions(path, "lines have a prediction that cannot be read");
     each_result(
         path,
         [&](Record record, std::size_t bytes) {

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "common/digits.hpp"
 #include "common/error.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 

@@ -2,27 +2,30 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 #include "common/clock.hpp"
-#include "common/environment.hpp"
 #include "common/error.hpp"
 #include "common/help.hpp"
-#include "common/secrets.hpp"
+#include "common/record.hpp"
 #include "common/terminal.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
+
 namespace {
 
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
 int report(const std::exception& error, int exit_code) {
-  tell_error(error.what());
+  print_error(error.what());
   return exit_code;
 }
 
@@ -41,14 +44,14 @@ double take_number(std::string_view& text, const std::string& option) {
   return number;
 }
 
-constexpr std::size_t kWidestHelp = 120;
+constexpr std::size_t kMaxHelpWidth = 120;
 
 // Prints the help of `app`, or of the subcommand in use.
 void print_help(const CLI::App& app, const std::string& program) {
   const auto commands = app.get_subcommands();
   if (!commands.empty()) return print_help(*commands.front(), program + " " + commands.front()->get_name());
   const std::size_t width = terminal_width(stdout);
-  print_own_text(stdout, render(help_page(app, program), width == 0 ? kHelpWidth : std::min(width, kWidestHelp),
+  print_own_text(stdout, render(help_page(app, program), width == 0 ? kHelpWidth : std::min(width, kMaxHelpWidth),
                                 shows_colours(stdout)));
 }
 
@@ -60,17 +63,17 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-// Refuses arguments that no option accepts; the message names the first one and suggests a similar option.
-void refuse_extras(const CLI::App& app) {
-  for (const CLI::App* command : app.get_subcommands()) refuse_extras(*command);
+// Rejects arguments that no option accepts; the message names the first one and suggests a similar option.
+void reject_extras(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) reject_extras(*command);
   const std::vector<std::string> extras = app.remaining();
   const auto option =
       std::ranges::find_if(extras, [](const std::string& text) { return text.size() > 1 && text.starts_with("-"); });
   if (option != extras.end()) {
     const std::string name = option->substr(0, option->find('='));
-    fail_usage("there is no option {}{}", name, did_you_mean(name, option_names(app)));
+    fail_usage("unknown option {}{}", name, did_you_mean(name, option_names(app)));
   }
-  if (!extras.empty()) fail_usage("nothing takes the argument \"{}\"; --help tells what there is", extras.front());
+  if (!extras.empty()) fail_usage("unexpected argument \"{}\"; see --help", extras.front());
 }
 
 }  // namespace
@@ -131,8 +134,8 @@ void check_flags(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) check_flags(*command);
 }
 
-// Refuses "--name=".
-void refuse_empty_values(int argc, char** argv) {
+// Rejects "--name=".
+void reject_empty_values(int argc, char** argv) {
   for (const std::string_view argument : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
     if (argument == "--") return;
     if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
@@ -141,33 +144,33 @@ void refuse_empty_values(int argc, char** argv) {
   }
 }
 
-// Refuses empty values: they come from unset shell variables.
-void refuse_empty_words(const CLI::App& app) {
+// Rejects empty values: they come from unset shell variables.
+void reject_empty_words(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& values = option->results();
     if (std::ranges::find(values, "") != values.end()) fail_usage("{}: expected a value, got \"\"", option->get_name());
   }
-  for (const CLI::App* command : app.get_subcommands()) refuse_empty_words(*command);
+  for (const CLI::App* command : app.get_subcommands()) reject_empty_words(*command);
 }
 
 }  // namespace
 
 void parse_args(CLI::App& app, int argc, char** argv) {
-  refuse_empty_values(argc, argv);
+  reject_empty_values(argc, argv);
   check_flags(app);
   const BuildInfo build = build_info();
   app.set_version_flag("-V,--version", fmt::format("verbscope {} ({})", build.version, build.git_revision));
   try {
     app.parse(argc, argv);
-    refuse_empty_words(app);
+    reject_empty_words(app);
   } catch (const CLI::CallForHelp&) {
     print_help(app, on_one_line(std::filesystem::path(argv[0]).filename().string()));
     throw;
-  } catch (const CLI::CallForVersion& asked) {
-    print_format(stdout, "{}\n", asked.what());
+  } catch (const CLI::CallForVersion& version) {
+    print_format(stdout, "{}\n", version.what());
     throw;
   } catch (const CLI::ExtrasError&) {
-    refuse_extras(app);
+    reject_extras(app);
     throw;
   }
 }
@@ -178,10 +181,51 @@ Picos parse_duration(std::string_view text, const std::string& option) {
   std::string_view rest = text;
   const double number = take_number(rest, option);
   const auto* unit = std::ranges::find(kUnits, rest, &Unit::name);
-  if (unit == std::end(kUnits)) fail_usage("{}: \"{}\": the unit of a time is ps, ns, us, ms, s or min", option, text);
+  if (unit == std::end(kUnits))
+    fail_usage("{}: \"{}\" has no unit of time (allowed: ps, ns, us, ms, s, min)", option, text);
   const double picos = number * unit->factor;
-  if (!(picos < 9.2e18)) fail_usage("{}: \"{}\": a time of more than 106 days", option, text);
+  if (!(picos < 9.2e18)) fail_usage("{}: \"{}\" is longer than 106 days", option, text);
   return Picos(std::llround(picos));
+}
+
+namespace {
+
+// True if the name ends in a word for a secret, ignoring case.
+bool is_secret_name(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kEnds = {"secret", "password", "passwd", "token"};
+  std::string low(name);
+  std::ranges::transform(low, low.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return std::ranges::any_of(kEnds, [&low](std::string_view end) { return low.ends_with(end); });
+}
+
+// Calls visit(word, offset) for each secret value, which extends to the end of its word.
+template <class Words, class Visit>
+void each_secret(const Words& words, Visit&& visit) {
+  bool next = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (next) visit(i, std::size_t{0});
+    const std::size_t equals = word.find('=');
+    const bool named = !next && is_secret_name(word.substr(0, equals));
+    next = named && equals == word.npos && word.starts_with("--");
+    if (named && equals != word.npos) visit(i, equals + 1);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> without_secrets(std::vector<std::string> words) {
+  const std::vector<std::string> as_given = words;
+  each_secret(as_given,
+              [&words](std::size_t i, std::size_t offset) { words[i].replace(offset, words[i].npos, "***"); });
+  return words;
+}
+
+void hide_secrets(int argc, char** argv) {
+  const std::vector<std::string> as_given(argv, argv + argc);
+  each_secret(as_given, [argv](std::size_t i, std::size_t offset) {
+    std::memset(argv[i] + offset, '*', std::strlen(argv[i] + offset));
+  });
 }
 
 }  // namespace verbscope

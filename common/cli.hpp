@@ -24,7 +24,7 @@ inline constexpr int kExitBrokenPipe = 141;   // 128 + SIGPIPE
 int run_main(const char* program, int argc, char** argv, const std::function<int(int, char**)>& body);
 
 // Calls app.parse inside a body of run_main. For --help and --version, prints the text on stdout and ends the program
-// with 0. Refuses empty values. Adds --version to `app`. Register long names with `_`.
+// with 0. Rejects empty values. Adds --version to `app`. Register long names with `_`.
 void parse_args(CLI::App& app, int argc, char** argv);
 
 // "--post-list=4" -> "--post_list=4". Other arguments are unchanged.
@@ -33,5 +33,12 @@ std::string normalise_option(std::string_view argument);
 // Parses a duration with a unit: "2ms", "500us", "1.5s", "3" (seconds), "2min"; units ps, ns, us, ms, s, min. Must not
 // be negative. Throws UsageError that names `option`.
 Picos parse_duration(std::string_view text, const std::string& option);
+
+// `words` with "***" in place of each secret value: --secret VALUE, --secret=VALUE, --password, --token, and variables
+// such as VERBSCOPE_SECRET=VALUE.
+std::vector<std::string> without_secrets(std::vector<std::string> words);
+
+// Overwrites each secret value in this process's command line, which other users can read.
+void hide_secrets(int argc, char** argv);
 
 }  // namespace verbscope

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <system_error>
 
-#include "common/characters.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 
 namespace {
 
-constexpr std::size_t kLongestValue = 60, kLongestWordInMessage = 255, kLongestMessage = 2000;
+constexpr std::size_t kMaxQuotedBytes = 60, kMaxWordBytes = 255, kMaxMessageBytes = 2000;
 
 // The first `bytes` bytes of a longer text, without a partial character, and "...".
 std::string cut(std::string_view text, std::size_t bytes) {
@@ -30,7 +30,7 @@ std::string on_one_line(std::string_view text) {
       line += "\\n";
     } else if (bytes == 0 || is_control(code)) {
       line += fmt::format("\\x{:02x}", static_cast<std::uint32_t>(code));
-    } else if (is_unseen(code)) {
+    } else if (is_invisible(code)) {
       line += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
     } else {
       line += text.substr(0, bytes);
@@ -47,19 +47,18 @@ std::string with_short_values(std::string_view text) {
     // A value in quotes, or a word outside quotes.
     const std::size_t end = std::min(text.find_first_of(quoted ? "\"" : "\" \n"), text.size());
     const std::string_view part = text.substr(0, end);
-    out +=
-        part.size() <= (quoted ? kLongestValue : kLongestWordInMessage) ? std::string(part) : cut(part, kLongestValue);
+    out += part.size() <= (quoted ? kMaxQuotedBytes : kMaxWordBytes) ? std::string(part) : cut(part, kMaxQuotedBytes);
     if (end < text.size()) {
       if (text[end] == '"') quoted = !quoted && text.find('"', end + 1) != text.npos;
       out += text[end];
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (out.size() <= kLongestMessage) return out;
-  constexpr std::size_t kTail = kLongestMessage / 4;  // the end has the reason
+  if (out.size() <= kMaxMessageBytes) return out;
+  constexpr std::size_t kTail = kMaxMessageBytes / 4;  // the end has the reason
   std::string_view tail = std::string_view(out).substr(out.size() - kTail);
   while ((static_cast<unsigned char>(tail.front()) & 0xc0) == 0x80) tail.remove_prefix(1);
-  return cut(out, kLongestMessage - kTail) + std::string(tail);
+  return cut(out, kMaxMessageBytes - kTail) + std::string(tail);
 }
 
 std::string errno_text(int error_number) {

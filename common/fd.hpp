@@ -1,4 +1,4 @@
-// Owns a file descriptor.
+// File descriptors: an owner, and an eventfd that wakes a thread.
 #pragma once
 
 #include <utility>
@@ -20,6 +20,21 @@ class Fd {
 
  private:
   int fd_ = -1;
+};
+
+// Wakes a thread that sleeps in poll().
+class EventFd {
+ public:
+  EventFd();  // throws Error if no file descriptor is left
+
+  // Thread-safe. The woken thread sees all earlier writes of the caller.
+  void signal() const noexcept;
+  // Readable after signal(), until clear().
+  int fd() const { return fd_.get(); }
+  void clear() const noexcept;
+
+ private:
+  Fd fd_;
 };
 
 }  // namespace verbscope

@@ -5,7 +5,7 @@
 
 #include "common/option_values.hpp"
 #include "common/terminal.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
@@ -87,7 +87,7 @@ std::string allowed_text(const OptionWords& option) {
   if (allowed.is_array()) {
     std::vector<std::string> words;
     for (const Json& word : allowed) words.push_back(word.is_string() ? word.get<std::string>() : dump_json(word));
-    return any_of(words);
+    return or_list(words);
   }
   if (!allowed.is_object()) return "";
   if (allowed.contains("zero")) return allowed.at("zero") == false ? "more than 0" : "";
@@ -123,8 +123,8 @@ HelpPage help_page(const CLI::App& app, const std::string& program) {
     const bool shown = !option->get_positional() && !option->get_group().empty() && !is_common(option);
     if (shown) add_entry(page, option->get_group(), entry_of(*option));
   }
-  add_entry(page, "Help", {"-h, --help", "print this and end"});
-  if (app.get_version_ptr() != nullptr) add_entry(page, "Help", {"--version", "print the version and end"});
+  add_entry(page, "Help", {"-h, --help", "print this help"});
+  if (app.get_version_ptr() != nullptr) add_entry(page, "Help", {"--version", "print the version"});
   return page;
 }
 

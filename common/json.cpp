@@ -4,8 +4,8 @@
 #include <iterator>
 #include <unordered_set>
 
-#include "common/characters.hpp"
-#include "common/input_file.hpp"
+#include "common/files.hpp"
+#include "common/text.hpp"
 
 template class nlohmann::basic_json<nlohmann::ordered_map>;
 
@@ -66,15 +66,15 @@ class StructureCheck {
   std::vector<std::unordered_set<std::string>> keys_;  // keys of each open object
 };
 
-// Escapes characters that JSON allows but terminals obey: DEL, control characters from U+0080 to U+009f, and characters
-// that are invisible or change the text direction.
-std::string without_obeyed(std::string text) {
-  const auto may_be = [](char c) { return c == '\x7f' || static_cast<unsigned char>(c) >= 0x80; };
-  for (auto found = std::ranges::find_if(text, may_be); found != text.end();) {
+// Escapes characters that JSON allows but that act on a terminal: DEL, control characters from U+0080 to U+009f, and
+// characters that are invisible or change the text direction.
+std::string escape_controls(std::string text) {
+  const auto is_candidate = [](char c) { return c == '\x7f' || static_cast<unsigned char>(c) >= 0x80; };
+  for (auto found = std::ranges::find_if(text, is_candidate); found != text.end();) {
     const auto at = static_cast<std::size_t>(found - text.begin());
     const auto [bytes, code] = first_character(std::string_view(text).substr(at));
     std::size_t past = at + std::max<std::size_t>(bytes, 1);
-    if (bytes > 0 && (is_control(code) || is_unseen(code))) {
+    if (bytes > 0 && (is_control(code) || is_invisible(code))) {
       const auto high = static_cast<std::uint32_t>(code - 0x10000);
       const std::string escaped =
           code < 0x10000 ? fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code))
@@ -82,7 +82,7 @@ std::string without_obeyed(std::string text) {
       text.replace(at, bytes, escaped);
       past = at + escaped.size();
     }
-    found = std::find_if(text.begin() + static_cast<std::ptrdiff_t>(past), text.end(), may_be);
+    found = std::find_if(text.begin() + static_cast<std::ptrdiff_t>(past), text.end(), is_candidate);
   }
   return text;
 }
@@ -129,11 +129,11 @@ Json read_json_file(const std::filesystem::path& path) {
 }
 
 std::string dump_json(const Json& value) {
-  return without_obeyed(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return escape_controls(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::string pretty_json(const Json& value) {
-  return without_obeyed(value.dump(2, ' ', false, Json::error_handler_t::replace));
+  return escape_controls(value.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 JsonFields::JsonFields(const Json& object, std::string where) : object_(&object), where_(std::move(where)) {
@@ -146,7 +146,7 @@ const Json& JsonFields::at(const std::string& key) {
 }
 
 bool JsonFields::has(const std::string& key) {
-  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.push_back(key);
+  if (std::find(read_keys_.begin(), read_keys_.end(), key) == read_keys_.end()) read_keys_.push_back(key);
   return object_->contains(key);
 }
 
@@ -157,11 +157,11 @@ JsonFields JsonFields::object(const std::string& key) {
 void JsonFields::reject_unknown() const {
   std::vector<std::string> unknown;
   for (const auto& [key, value] : object_->items()) {
-    if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) unknown.push_back(dump_json(key));
+    if (std::find(read_keys_.begin(), read_keys_.end(), key) == read_keys_.end()) unknown.push_back(dump_json(key));
   }
   if (unknown.empty()) return;
   fail("{}: unknown key{} {} (known: {})", where_, unknown.size() > 1 ? "s" : "", fmt::join(unknown, ", "),
-       fmt::join(asked_, ", "));
+       fmt::join(read_keys_, ", "));
 }
 
 void JsonFields::fail_key(const std::string& key, const std::string& message) const {

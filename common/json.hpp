@@ -159,7 +159,7 @@ class JsonFields {
 
   const Json* object_;
   std::string where_;
-  std::vector<std::string> asked_;
+  std::vector<std::string> read_keys_;
 };
 
 }  // namespace verbscope

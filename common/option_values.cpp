@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "common/error.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
@@ -48,7 +48,7 @@ std::string bytes_refusal(std::string_view text, std::uint64_t low, std::uint64_
 
 std::string word_refusal(std::string_view text, const std::vector<std::string>& words) {
   if (std::ranges::any_of(words, [&text](const std::string& word) { return same_word(word, text); })) return "";
-  return fmt::format("expected {}, got \"{}\"{}", any_of(words), text, did_you_mean(text, words));
+  return fmt::format("expected {}, got \"{}\"{}", or_list(words), text, did_you_mean(text, words));
 }
 
 std::string word_meant(std::string_view text, const std::vector<std::string>& words) {
@@ -118,7 +118,7 @@ CLI::Validator number_between(double low, double high) {
 
 CLI::Validator one_of(const std::vector<std::string>& words) {
   return validator(
-      any_of(words), [words](const std::string& text) { return word_refusal(text, words); },
+      or_list(words), [words](const std::string& text) { return word_refusal(text, words); },
       [words](const std::string& text) { return word_meant(text, words); });
 }
 

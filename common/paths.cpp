@@ -5,7 +5,7 @@
 #include <set>
 
 #include "common/error.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
@@ -19,12 +19,12 @@ std::string singular(const std::string& kind) {
 }
 
 // "; did you mean atc16/read_in or herd14/read_in?": the names in subfolders that end in `name`.
-std::string in_folders(const std::string& name, const std::vector<std::string>& known) {
+std::string suggest_subfolder(const std::string& name, const std::vector<std::string>& known) {
   std::vector<std::string> found;
   for (const std::string& each : known) {
     if (each.ends_with("/" + name)) found.push_back(each);
   }
-  return found.empty() ? "" : fmt::format("; did you mean {}?", any_of(found));
+  return found.empty() ? "" : fmt::format("; did you mean {}?", or_list(found));
 }
 
 }  // namespace
@@ -59,19 +59,19 @@ std::vector<fs::path> config_roots() {
 }
 
 fs::path find_config(const std::string& kind, const std::string& name) {
-  const bool may_be_known = !name.starts_with('/') && !name.starts_with('.') && !name.ends_with(".json");
-  for (const auto& root : may_be_known ? config_roots() : std::vector<fs::path>()) {
+  const bool is_name = !name.starts_with('/') && !name.starts_with('.') && !name.ends_with(".json");
+  for (const auto& root : is_name ? config_roots() : std::vector<fs::path>()) {
     fs::path path = root / kind / (name + ".json");
     std::error_code error;  // such as a file name that is too long
     if (fs::is_regular_file(path, error)) return path;
   }
-  if (!may_be_known || name.find('/') != std::string::npos) return name;
+  if (!is_name || name.find('/') != std::string::npos) return name;
   const std::vector<std::string> known = list_configs(kind);
   // The suggestion precedes the list, which may be cut off.
-  std::string meant = in_folders(name, known);
-  if (meant.empty()) meant = did_you_mean(name, known);
-  fail_usage("unknown {} \"{}\"{} known are {}; the path of a .json file will do as well", singular(kind), name,
-             meant.empty() ? ":" : meant, fmt::join(known, ", "));
+  std::string suggestion = suggest_subfolder(name, known);
+  if (suggestion.empty()) suggestion = did_you_mean(name, known);
+  fail_usage("unknown {} \"{}\"{} known: {}; or give the path of a .json file", singular(kind), name,
+             suggestion.empty() ? ";" : suggestion, fmt::join(known, ", "));
 }
 
 std::vector<std::string> list_configs(const std::string& kind) {

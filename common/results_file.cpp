@@ -5,8 +5,7 @@
 
 #include <optional>
 
-#include "common/input_file.hpp"
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 #include "common/record.hpp"
 #include "common/terminal.hpp"
 
@@ -55,7 +54,7 @@ void ResultsWriter::follow_name() {
   check(path_.string(), ::fstat(file_.get(), &ours));
   if (::stat(path_.c_str(), &named) == 0 && named.st_dev == ours.st_dev && named.st_ino == ours.st_ino) return;
   moved_ = true;
-  warn(fmt::format("{} was deleted or renamed while it was written: further records are in a new file of that name",
+  warn(fmt::format("{} was deleted or renamed by another program: further records go to a new file of that name",
                    path_.string()));
   check_output(option_, path_, FileKind::results);
   open();
@@ -102,7 +101,7 @@ class Lines {
         ++at_;
         return true;
       }
-      if (bytes > kEndless) fail("{}:{}: the line has no end", path_, number_);
+      if (bytes > kMaxLineBytes) fail("{}:{}: the line is longer than {} bytes", path_, number_, kMaxLineBytes);
       if (!read_block()) return bytes > 0;
     }
   }
@@ -113,7 +112,7 @@ class Lines {
 
  private:
   static constexpr std::size_t kBlock = 1 << 20;
-  static constexpr std::size_t kEndless = std::size_t{1} << 30;
+  static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 30;
 
   std::string what() const { return fmt::format("cannot read results from {}", path_); }
 
@@ -167,7 +166,7 @@ Results read_results(const std::filesystem::path& path) {
 
 Results read_results_warning(const std::filesystem::path& path) {
   Results results;
-  Warnings warnings(path.string(), "lines in all are not records");
+  Warnings warnings(path.string(), "lines are not records");
   each_result(
       path, [&](Record record, std::size_t) { results.records.push_back(std::move(record)); },
       [&](const std::string& warning) { warnings.add(warning); });

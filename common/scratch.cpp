@@ -27,7 +27,7 @@ struct ScratchEntry {
 
 namespace {
 
-constexpr int kMaxLevels = 8;  // levels of nested folders to remove; verbscope makes one or two
+constexpr int kMaxFolderLevels = 8;  // levels of nested folders to remove; verbscope makes one or two
 
 std::atomic<ScratchEntry*> first_entry{nullptr};
 std::mutex entries_mutex;
@@ -70,7 +70,7 @@ void remove_tree(int at, const char* name, int levels) {
 void remove_all_and_end(int number) {
   if (getpid() == owner) {  // not in a child before its exec
     for (ScratchEntry* each = first_entry.load(); each != nullptr; each = each->next) {
-      if (each->used.load()) remove_tree(AT_FDCWD, each->path.data(), kMaxLevels);
+      if (each->used.load()) remove_tree(AT_FDCWD, each->path.data(), kMaxFolderLevels);
     }
   }
   std::signal(number, SIG_DFL);

@@ -53,13 +53,13 @@ void drop_blocked_output();
 
 // Prints "PROGRAM: line" or "PROGRAM: warning: line" on standard error, escaped, with a coloured beginning if colours
 // are shown. Ignores write errors.
-void tell_error(const std::string& line);
+void print_error(const std::string& line);
 void warn(const std::string& line);
 
 // Limits warnings about one source, such as a file: prints the first ten, then their total.
 class Warnings {
  public:
-  // `subject`: the file; `what` follows the total: "lines in all are not records".
+  // `subject`: the file; `what` follows the total: "lines are not records".
   Warnings(std::string subject, std::string what) : subject_(std::move(subject)), what_(std::move(what)) {}
   Warnings(const Warnings&) = delete;
   Warnings& operator=(const Warnings&) = delete;

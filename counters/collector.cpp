@@ -12,8 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Picos kBackground = 100ms;  // shortest time for measuring the background
-constexpr auto kLook = 1ms;           // period for polling whether the sources have measured enough
+constexpr Picos kMinBackground = 100ms;  // shortest time for measuring the background
+constexpr auto kPollPeriod = 1ms;        // for background_done()
 
 }  // namespace
 
@@ -52,9 +52,9 @@ void Collector::measure_background() {
     return std::ranges::any_of(entries_, [](const Entry& e) { return e.missing.empty(); });
   };
   for (bool done = false; !done && counting();) {
-    done = TscClock::now() - begin >= kBackground;
+    done = TscClock::now() - begin >= kMinBackground;
     each([&done](Entry& entry) { done = entry.source->background_done() && done; });
-    if (!done) std::this_thread::sleep_for(kLook);
+    if (!done) std::this_thread::sleep_for(kPollPeriod);
   }
   each([](Entry& entry) { entry.source->read(Moment::background_end); });
   if (const std::string line = failure(); !line.empty()) throw Error(line);
@@ -95,9 +95,9 @@ Collector::Collected Collector::collect(double ops_per_s) {
     collected.reports.push_back(std::move(report));
   }
   collected.failure = failure();
-  const bool nothing = std::ranges::none_of(entries_, [](const Entry& entry) { return entry.missing.empty(); });
-  if (needed_ == CountersNeeded::one && nothing && !entries_.empty()) {
-    collected.failure = fmt::format("{}: none of the counters that were asked for has counted: {}: {}", node_,
+  const bool none_counted = std::ranges::none_of(entries_, [](const Entry& entry) { return entry.missing.empty(); });
+  if (needed_ == CountersNeeded::one && none_counted && !entries_.empty()) {
+    collected.failure = fmt::format("{}: none of the requested counter sources counted: {}: {}", node_,
                                     entries_.front().source->name(), entries_.front().missing);
   }
   return collected;

@@ -1,13 +1,16 @@
-#include "counters/papi_library.hpp"
+#include "common/error.hpp"
+#include "counters/papi_source.hpp"
 
+#ifdef VERBSCOPE_PAPI
 #include <papi.h>
 #include <pthread.h>
-
-#include "common/error.hpp"
+#endif
 
 namespace verbscope {
 
 namespace {
+
+#ifdef VERBSCOPE_PAPI
 
 void check_papi(const std::string& what, int result) {
   if (result < 0) fail("{}: {}", what, PAPI_strerror(result));
@@ -70,7 +73,8 @@ class RealPapi final : public PapiLibrary {
   void initialise() {
     if (ready_) return;
     const int version = PAPI_library_init(PAPI_VER_CURRENT);
-    if (version != PAPI_VER_CURRENT && version > 0) fail("PAPI: the library is of another version than its header");
+    if (version != PAPI_VER_CURRENT && version > 0)
+      fail("PAPI: this program was built for another version than the installed library");
     check_papi("PAPI_library_init", version);
     ready_ = true;
     check_papi("PAPI_thread_init", PAPI_thread_init(pthread_self));
@@ -79,6 +83,23 @@ class RealPapi final : public PapiLibrary {
 
   bool ready_ = false;
 };
+
+#else
+
+class RealPapi final : public PapiLibrary {
+ public:
+  int open(const std::string&, std::optional<int>, bool) override { refuse(); }
+  PapiAdd add(int, const std::string&, std::string&) override { refuse(); }
+  void start(int) override { refuse(); }
+  std::vector<long long> read(int) override { refuse(); }
+  void close(int) noexcept override {}
+  void forget_thread() noexcept override {}
+
+ private:
+  [[noreturn]] static void refuse() { fail("this verbscope was built without PAPI"); }
+};
+
+#endif
 
 }  // namespace
 

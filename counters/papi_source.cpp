@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxBoxes = 128;
 
-// Thread costs, each with the names that PAPI may have for it. The first one that the machine has is used.
+// Events of a thread, each with the names that PAPI may have for it. The first one that the machine has is used.
 struct ThreadEvent {
   const char* column;
   std::vector<std::string> names;
@@ -71,7 +71,7 @@ const std::vector<UncoreEvents>& uncore_events() {
   return families;
 }
 
-std::vector<int> one_core_a_socket(const std::string& sys) {
+std::vector<int> one_core_per_socket(const std::string& sys) {
   std::map<int, int> core_of;  // socket -> its first core
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(sys + "/devices/system/cpu", ignored)) {
@@ -105,7 +105,7 @@ void PapiSource::start() {
     no_threads_ = error.what();
   }
   try {
-    if (uncore_taken_()) fail("left to the PCM tool that was started");
+    if (uncore_taken_()) fail("the PCM tool that is running uses the uncore counters");
     start_uncore();
   } catch (const Error& error) {
     no_uncore_ = error.what();
@@ -183,7 +183,7 @@ void PapiSource::start_uncore() {
     }
     if (family_ != nullptr) return;
   }
-  fail("no PCIe events of this CPU are known here");
+  fail("no PCIe events are known for this CPU");
 }
 
 Sums PapiSource::snapshot() {

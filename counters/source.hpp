@@ -2,6 +2,7 @@
 // requests its report at the end.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "common/record.hpp"
 #include "common/units.hpp"
+#include "counters/source.hpp"
 
 namespace verbscope {
 
@@ -56,5 +58,27 @@ CounterReport make_report(const std::string& source, const std::string& blind, c
 
 // Report of a source that counted nothing: every event is unseen, and `blind` is the reason.
 CounterReport missing_report(const std::string& source, const std::string& reason);
+
+// A source whose counters only increase. The counts are the differences between its readings.
+class SnapshotSource : public CounterSource {
+ public:
+  void read(Moment moment) override;
+
+ protected:
+  // Current values of all counters. Throws Error.
+  virtual Sums snapshot() = 0;
+  // The differences, for counters that exist at both ends.
+  Counted counted() const;
+
+ private:
+  struct Snapshot {
+    Picos time{0};  // the middle of the reading
+    Sums values;
+  };
+  const Snapshot& at(Moment moment) const { return snapshots_[static_cast<std::size_t>(moment)]; }
+  Columns differences(Moment begin, Moment end) const;
+
+  std::array<Snapshot, kMoments> snapshots_;
+};
 
 }  // namespace verbscope

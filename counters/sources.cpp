@@ -1,30 +1,59 @@
 #include "counters/sources.hpp"
 
 #include <algorithm>
+#include <array>
 
+#include "common/clock.hpp"
 #include "common/error.hpp"
-#include "counters/driver_source.hpp"
-#include "counters/ethtool.hpp"
-#include "counters/neo_host.hpp"
-#include "counters/nic_source.hpp"
+#include "counters/kernel_sources.hpp"
 #include "counters/papi_source.hpp"
-#include "counters/pcm_iio.hpp"
-#include "counters/pcm_pcie.hpp"
-#include "counters/rdma_statistic.hpp"
+#include "counters/tool_formats.hpp"
 #include "counters/tool_source.hpp"
+#include "drivers_patch/counter_report.hpp"
+#include "drivers_patch/objects.hpp"
+#include "drivers_patch/summary.hpp"
 
 namespace verbscope {
 
 namespace {
 
-using Made = std::unique_ptr<CounterSource>;
+// Requests and completions of this process, counted inside the driver by drivers_patch/, with their computed PCIe cost.
+// Precondition of start(): the process's contexts are attached.
+class DriverSource final : public CounterSource {
+ public:
+  std::string name() const override { return "driver"; }
+  void start() override {
+    if (!driver::counting()) fail("driver counters: this process opened the device without counting");
+  }
+  void read(Moment moment) override {
+    const Picos before = TscClock::now();
+    const driver::Sums sums = driver::summarize_process().whole;
+    const Picos after = TscClock::now();
+    readings_[static_cast<std::size_t>(moment)] = {before + (after - before) / 2, sums};
+  }
+  CounterReport report(double /*ops_per_s*/) override {
+    const Reading &begin = at(Moment::window_begin), &end = at(Moment::window_end);
+    return driver::counter_report(driver::summarize_process().wire, driver::difference(end.sums, begin.sums),
+                                  to_seconds(end.time - begin.time));
+  }
 
-// Makes the sources of a run, one after another.
-struct Maker {
+ private:
+  struct Reading {
+    Picos time{0};
+    driver::Sums sums;
+  };
+  const Reading& at(Moment moment) const { return readings_[static_cast<std::size_t>(moment)]; }
+
+  std::array<Reading, kMoments> readings_;
+};
+
+using SourcePtr = std::unique_ptr<CounterSource>;
+
+struct SourceBuilder {
   const CounterPlace& place;
   std::vector<const ToolSource*> tools{};  // made so far
 
-  Made tool(Tool tool, std::unique_ptr<ToolFormat> format) {
+  SourcePtr add_tool(Tool tool, std::unique_ptr<ToolFormat> format) {
     auto source = std::make_unique<ToolSource>(std::move(tool), std::move(format));
     tools.push_back(source.get());
     return source;
@@ -33,50 +62,53 @@ struct Maker {
 
 struct Kind {
   const char* name;
-  Made (*make)(Maker& maker);
-  bool on_request = false;  // only if named: it costs the benchmark instructions, or must be installed or set up
+  SourcePtr (*make)(SourceBuilder& builder);
+  bool in_auto = true;  // false: it costs the benchmark instructions, or must be installed or set up
 };
 
 // The list of all sources, in the order of records. The tools precede PAPI, which checks whether one of them runs.
 constexpr Kind kKinds[] = {
     {"pcm-pcie",
-     [](Maker& maker) {
-       return maker.tool(pcm_pcie_tool(maker.place.window, maker.place.patience), std::make_unique<PcmPcieFormat>());
+     [](SourceBuilder& builder) {
+       return builder.add_tool(pcm_pcie_tool(builder.place.window, builder.place.patience),
+                               std::make_unique<PcmPcieFormat>());
      }},
     {"pcm-iio",
-     [](Maker& maker) {
-       const std::string root_port = maker.place.device.empty() ? "" : root_port_of(maker.place.device);
-       return maker.tool(pcm_iio_tool(maker.place.window, maker.place.patience),
-                         std::make_unique<PcmIioFormat>(root_port));
+     [](SourceBuilder& builder) {
+       const std::string root_port = builder.place.device.empty() ? "" : root_port_of(builder.place.device);
+       return builder.add_tool(pcm_iio_tool(builder.place.window, builder.place.patience),
+                               std::make_unique<PcmIioFormat>(root_port));
      }},
     {"papi",
-     [](Maker& maker) -> Made {
-       const auto tool_runs = [tools = maker.tools] { return std::ranges::any_of(tools, &ToolSource::started); };
+     [](SourceBuilder& builder) -> SourcePtr {
+       const auto tool_runs = [tools = builder.tools] { return std::ranges::any_of(tools, &ToolSource::started); };
        return std::make_unique<PapiSource>(papi_library(), tool_runs);
      }},
     {"nic",
-     [](Maker& maker) -> Made {
-       return std::make_unique<NicSource>(NicPlace{maker.place.device, maker.place.ports}, read_ethtool);
+     [](SourceBuilder& builder) -> SourcePtr {
+       return std::make_unique<NicSource>(NicPlace{builder.place.device, builder.place.ports}, read_ethtool);
      }},
     {"neo-host",
-     [](Maker& maker) -> Made {
-       const std::string address = maker.place.device.empty() ? "" : pci_address_of(maker.place.device);
-       return std::make_unique<ToolSource>(neo_host_tool(address, maker.place.patience),
+     [](SourceBuilder& builder) -> SourcePtr {
+       const std::string address = builder.place.device.empty() ? "" : pci_address_of(builder.place.device);
+       return std::make_unique<ToolSource>(neo_host_tool(address, builder.place.patience),
                                            std::make_unique<NeoHostFormat>(), "neo-host");
      },
-     true},
+     false},
     {"rdma-statistic",
-     [](Maker& maker) -> Made { return std::make_unique<RdmaStatisticSource>(maker.place.device, maker.place.ports); },
-     true},
-    {"driver", [](Maker&) -> Made { return std::make_unique<DriverSource>(); }, true},
+     [](SourceBuilder& builder) -> SourcePtr {
+       return std::make_unique<RdmaStatisticSource>(builder.place.device, builder.place.ports);
+     },
+     false},
+    {"driver", [](SourceBuilder&) -> SourcePtr { return std::make_unique<DriverSource>(); }, false},
 };
 
-std::vector<std::string> usual_sources() {
-  std::vector<std::string> usual;
+std::vector<std::string> auto_sources() {
+  std::vector<std::string> names;
   for (const Kind& kind : kKinds) {
-    if (!kind.on_request) usual.emplace_back(kind.name);
+    if (kind.in_auto) names.emplace_back(kind.name);
   }
-  return usual;
+  return names;
 }
 
 }  // namespace
@@ -92,21 +124,21 @@ const std::vector<std::string>& counter_sources() {
 
 std::vector<std::string> parse_counters(const std::string& text, const std::string& option, bool device) {
   if (text == "none") return {};
-  if (text == "auto") return device ? usual_sources() : std::vector<std::string>{};
-  std::vector<std::string> asked;
+  if (text == "auto") return device ? auto_sources() : std::vector<std::string>{};
+  std::vector<std::string> requested;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    asked.push_back(text.substr(begin, end - begin));
+    requested.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
-  for (const std::string& name : asked) {
-    if (std::ranges::count(counter_sources(), name) == 1 && std::ranges::count(asked, name) == 1) continue;
+  for (const std::string& name : requested) {
+    if (std::ranges::count(counter_sources(), name) == 1 && std::ranges::count(requested, name) == 1) continue;
     fail_usage("{}: expected auto, none or a list of {}, each once; got \"{}\"", option,
                fmt::join(counter_sources(), ", "), text);
   }
   std::vector<std::string> names;
   for (const std::string& name : counter_sources()) {
-    if (std::ranges::count(asked, name) == 1) names.push_back(name);
+    if (std::ranges::count(requested, name) == 1) names.push_back(name);
   }
   return names;
 }
@@ -118,10 +150,10 @@ CountersNeeded counters_needed(const std::string& text, bool required, const std
 
 std::vector<std::unique_ptr<CounterSource>> make_sources(const std::vector<std::string>& names,
                                                          const CounterPlace& place) {
-  Maker maker{.place = place};
+  SourceBuilder builder{.place = place};
   std::vector<std::unique_ptr<CounterSource>> sources;
   for (const Kind& kind : kKinds) {
-    if (std::ranges::count(names, kind.name) > 0) sources.push_back(kind.make(maker));
+    if (std::ranges::count(names, kind.name) > 0) sources.push_back(kind.make(builder));
   }
   return sources;
 }

@@ -113,16 +113,16 @@ ToolProcess::~ToolProcess() {
 
 std::string_view ToolProcess::read(int wake, std::chrono::milliseconds limit) {
   if (!running_) return {};
-  std::array<pollfd, 4> polled{
+  std::array<pollfd, 4> descriptors{
       {{terminal_.get(), POLLIN, 0}, {errors_.get(), POLLIN, 0}, {handle_.get(), POLLIN, 0}, {wake, POLLIN, 0}}};
-  if (poll(polled.data(), polled.size(), static_cast<int>(limit.count())) < 0 && errno != EINTR) {
+  if (poll(descriptors.data(), descriptors.size(), static_cast<int>(limit.count())) < 0 && errno != EINTR) {
     throw_errno("poll", errno);
   }
   take_errors();
   const ssize_t got = ::read(terminal_.get(), buffer_.data(), buffer_.size());
   if (got > 0) return {buffer_.data(), static_cast<std::size_t>(got)};
-  if (got < 0 && errno == EIO) terminal_ = Fd();  // the tool has closed its end
-  if ((polled[2].revents & POLLIN) != 0) reap();  // only after reading all of its output
+  if (got < 0 && errno == EIO) terminal_ = Fd();       // the tool has closed its end
+  if ((descriptors[2].revents & POLLIN) != 0) reap();  // only after reading all of its output
   return {};
 }
 
@@ -184,14 +184,14 @@ void ToolProcess::end(std::chrono::milliseconds patience) {
 std::string output_of(const std::vector<std::string>& arguments) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kLimit = std::chrono::seconds(5);
-  constexpr std::size_t kMax = 16u << 20;  // bytes
+  constexpr std::size_t kMaxOutput = 16u << 20;  // bytes
   ToolProcess process(arguments);
   std::string output;
   const auto deadline = Clock::now() + kLimit;
   while (process.running()) {
     output += process.read(-1, std::chrono::milliseconds(100));
-    if (Clock::now() > deadline || output.size() > kMax)
-      fail("{} does not end within {} s", arguments[0], kLimit.count());
+    if (Clock::now() > deadline) fail("{} does not end within {} s", arguments[0], kLimit.count());
+    if (output.size() > kMaxOutput) fail("{} printed more than {} bytes", arguments[0], kMaxOutput);
   }
   if (!process.ended_well()) fail("{} ended with {}", arguments[0], process.end_text());
   return output;

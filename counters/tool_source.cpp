@@ -20,9 +20,9 @@ constexpr std::uint32_t kSecond = 1000;          // ms
 // length that their events share evenly, and work between the events prolongs it.
 constexpr double kMinPeriod = 0.5, kMaxPeriod = 1.5;
 // Releases of pcm-pcie before 202302 sleep for twice the time that they count.
-constexpr double kMinTwice = 1.8, kMaxTwice = 2.6;
-// A busy machine may read a few blocks at once, but not this many.
-constexpr std::size_t kBlocksOfAHurry = 20;
+constexpr double kMinDoubled = 1.8, kMaxDoubled = 2.6;
+// A busy machine can deliver a few blocks at once, but fewer than this.
+constexpr std::size_t kMaxBurstBlocks = 20;
 
 std::string seconds_text(std::uint32_t ms) {
   return fmt::format("{}.{:03}", ms / kSecond, ms % kSecond);
@@ -31,8 +31,8 @@ std::string seconds_text(std::uint32_t ms) {
 // The interval is a multiple of the step, and at most an eighth of the window and of the patience, if a multiple is
 // that short.
 Tool make_tool(const std::string& name, std::uint32_t step_ms, const std::string& rows, Picos window, Picos patience) {
-  const double most_ms = to_seconds(std::min(window, patience)) * 1000 / kWindowIntervals;
-  std::uint32_t ms = std::max(1u, static_cast<std::uint32_t>(most_ms / step_ms)) * step_ms;
+  const double max_ms = to_seconds(std::min(window, patience)) * 1000 / kWindowIntervals;
+  std::uint32_t ms = std::max(1u, static_cast<std::uint32_t>(max_ms / step_ms)) * step_ms;
   // Older releases truncate the interval to whole seconds.
   if (ms > kSecond) ms = ms / kSecond * kSecond;
   return {name, {seconds_text(ms), "-csv", rows}, ms, patience / 2, window};
@@ -69,7 +69,7 @@ ToolSource::~ToolSource() {
 
 void ToolSource::stop() {
   thread_.request_stop();
-  to_end_.signal();
+  wake_.signal();
   thread_.join();
 }
 
@@ -78,7 +78,7 @@ void ToolSource::start() {
   arguments.insert(arguments.end(), tool_.arguments.begin(), tool_.arguments.end());
   process_.emplace(arguments);
   failure_.clear();
-  to_end_.clear();
+  wake_.clear();
   started_ = TscClock::now();
   thread_ = std::jthread([this](const std::stop_token& stop) { follow(stop); });
 }
@@ -88,7 +88,7 @@ void ToolSource::follow(const std::stop_token& stop) {
   std::string failure;
   try {
     while (!stop.stop_requested() && process_->running()) {
-      const std::string_view piece = process_->read(to_end_.fd(), 1000ms);
+      const std::string_view piece = process_->read(wake_.fd(), 1000ms);
       const Picos now = TscClock::now();
       const std::lock_guard lock(mutex_);
       log_.feed(piece, now);
@@ -110,7 +110,7 @@ void ToolSource::check_alive() const {
   if (!failure_.empty()) throw Error(failure_);
 }
 
-bool ToolSource::background_seen() const {
+bool ToolSource::background_measured() const {
   const std::lock_guard lock(mutex_);
   check_alive();
   // The start of the first interval is unknown.
@@ -127,18 +127,18 @@ bool ToolSource::background_seen() const {
 }
 
 bool ToolSource::background_done() {
-  if (!background_seen()) return false;
-  if (!tool_.takes_interval || schedule() != Schedule::another || in_whole_seconds_) return true;
-  const Picos hurry = tool_.start_limit + std::chrono::milliseconds(tool_.interval_ms) * kBlocksOfAHurry;
-  if (blocks() < kBlocksOfAHurry && TscClock::now() - started_ < hurry) return false;
+  if (!background_measured()) return false;
+  if (!tool_.takes_interval || timing() != Timing::unknown || in_whole_seconds_) return true;
+  const Picos burst_limit = tool_.start_limit + std::chrono::milliseconds(tool_.interval_ms) * kMaxBurstBlocks;
+  if (blocks() < kMaxBurstBlocks && TscClock::now() - started_ < burst_limit) return false;
   // The tool did not keep a fraction of a second. Only whole seconds remain, for which older releases take twice the
   // time.
-  const Picos least = std::chrono::seconds(4);
-  if (tool_.window > Picos(0) && tool_.window < least) {
+  const Picos min_window = std::chrono::seconds(4);
+  if (tool_.window > Picos(0) && tool_.window < min_window) {
     fail(
-        "{}; with whole seconds, which older releases keep, no interval would lie in the window: --duration {} s or "
+        "{}; older releases need whole seconds, and then no interval fits into the measurement: use --duration {} s or "
         "more",
-        schedule_text(), to_seconds(least) + 1);
+        timing_text(), to_seconds(min_window) + 1);
   }
   stop();
   log_.clear();
@@ -150,18 +150,18 @@ bool ToolSource::background_done() {
   return false;
 }
 
-ToolSource::Schedule ToolSource::schedule() const {
+ToolSource::Timing ToolSource::timing() const {
   const std::lock_guard lock(mutex_);
   const auto period = log_.period();
-  if (!period) return Schedule::another;
+  if (!period) return Timing::unknown;
   const double asked_s = tool_.interval_ms / 1000.0;
   const double mean = to_seconds(period->mean) / asked_s;
   // A busy machine can make an interval longer, never shorter.
   const double shortest = std::min(mean, to_seconds(period->shortest) / asked_s);
-  if (mean < kMinPeriod) return Schedule::another;
-  if (shortest <= kMaxPeriod) return Schedule::kept;
+  if (mean < kMinPeriod) return Timing::unknown;
+  if (shortest <= kMaxPeriod) return Timing::as_requested;
   const bool whole = tool_.interval_ms % kSecond == 0;
-  return whole && mean >= kMinTwice && shortest <= kMaxTwice ? Schedule::twice : Schedule::another;
+  return whole && mean >= kMinDoubled && shortest <= kMaxDoubled ? Timing::doubled : Timing::unknown;
 }
 
 std::size_t ToolSource::blocks() const {
@@ -169,11 +169,11 @@ std::size_t ToolSource::blocks() const {
   return log_.blocks();
 }
 
-std::string ToolSource::schedule_text() const {
+std::string ToolSource::timing_text() const {
   const std::lock_guard lock(mutex_);
   const auto period = log_.period();
-  return fmt::format("{} does not keep its interval: {} s were asked for, {:.3f} s passed from one to the next",
-                     tool_.name, tool_.arguments[0], period ? to_seconds(period->mean) : 0);
+  return fmt::format("{} does not keep its interval: requested {} s, measured {:.3f} s", tool_.name, tool_.arguments[0],
+                     period ? to_seconds(period->mean) : 0);
 }
 
 void ToolSource::read(Moment moment) {
@@ -197,7 +197,7 @@ ToolSource::Part ToolSource::part(Moment begin, Moment end) const {
   const std::vector<ToolInterval> intervals = between(begin, end);
   Part part{intervals.size(), {}};
   const double seconds =
-      static_cast<double>(intervals.size()) * format_->counted_s(tool_.interval_ms, schedule() == Schedule::twice);
+      static_cast<double>(intervals.size()) * format_->counted_s(tool_.interval_ms, timing() == Timing::doubled);
   for (const ToolInterval& interval : intervals) {
     for (const auto& [name, sum] : interval.sums) part.per_s[name] += static_cast<double>(sum) / seconds;
   }
@@ -207,7 +207,7 @@ ToolSource::Part ToolSource::part(Moment begin, Moment end) const {
 CounterReport ToolSource::report(double) {
   stop();
   check_alive();
-  if (tool_.takes_interval && schedule() == Schedule::another && log_.blocks() > 1) throw Error(schedule_text());
+  if (tool_.takes_interval && timing() == Timing::unknown && log_.blocks() > 1) throw Error(timing_text());
   const double window_s = to_seconds(at(Moment::window_end) - at(Moment::window_begin));
   const Part window = part(Moment::window_begin, Moment::window_end);
   const Part background = part(Moment::background_begin, Moment::background_end);

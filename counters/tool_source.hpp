@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "common/event_fd.hpp"
+#include "common/fd.hpp"
 #include "counters/source.hpp"
-#include "counters/tool_format.hpp"
+#include "counters/tool_log.hpp"
 #include "counters/tool_process.hpp"
 
 namespace verbscope {
@@ -53,14 +53,14 @@ class ToolSource final : public CounterSource {
     std::size_t intervals = 0;
     Columns per_s;
   };
-  // How the tool keeps the requested interval: exactly, with twice the sleep, or not at all.
-  enum class Schedule { kept, twice, another };
+  // The interval that the tool uses, compared with the requested one. doubled: see kMinDoubled.
+  enum class Timing { as_requested, doubled, unknown };
   void follow(const std::stop_token& stop);
   void stop();
-  bool background_seen() const;
-  Schedule schedule() const;
+  bool background_measured() const;
+  Timing timing() const;
   std::size_t blocks() const;
-  std::string schedule_text() const;
+  std::string timing_text() const;
   void check_alive() const;
   std::vector<ToolInterval> between(Moment begin, Moment end) const;
   Part part(Moment begin, Moment end) const;
@@ -78,7 +78,7 @@ class ToolSource final : public CounterSource {
   std::string failure_;
 
   std::optional<ToolProcess> process_;  // used only by the thread while it runs
-  EventFd to_end_;                      // asks the thread to end
+  EventFd wake_;                        // ends a wait of the thread
   std::jthread thread_;
 };
 

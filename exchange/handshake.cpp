@@ -1,8 +1,60 @@
 #include "exchange/handshake.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
 #include "common/error.hpp"
 
 namespace verbscope {
+
+namespace {
+
+using Digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
+
+std::string hexadecimal(const Digest& bytes) {
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
+
+}  // namespace
+
+std::string make_nonce() {
+  Digest bytes;
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) fail("OpenSSL has no random bytes for a nonce");
+  return hexadecimal(bytes);
+}
+
+bool is_digest_text(std::string_view text) {
+  return text.size() == 2 * SHA256_DIGEST_LENGTH && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+std::string hmac_sha256(std::string_view key, std::string_view text) {
+  Digest digest;
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
+  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes, text.size(), digest.data(), nullptr) ==
+      nullptr) {
+    fail("OpenSSL cannot compute HMAC-SHA256");
+  }
+  return hexadecimal(digest);
+}
+
+std::string prove(std::string_view secret, Role role, const Nonces& nonces) {
+  return hmac_sha256(secret, fmt::format("verbscope exchange, {}, {}, {}", role == Role::client ? "client" : "server",
+                                         nonces.client, nonces.server));
+}
+
+bool is_proof(std::string_view proof, std::string_view secret, Role role, const Nonces& nonces) {
+  const std::string right = prove(secret, role, nonces);
+  return proof.size() == right.size() && CRYPTO_memcmp(proof.data(), right.data(), right.size()) == 0;
+}
 
 namespace {
 
@@ -43,7 +95,7 @@ Welcome parse_welcome(const Message& message) {
   return welcome;
 }
 
-Message ServerHandshake::greet(const Message& hello) {
+Message ServerHandshake::answer_hello(const Message& hello) {
   JsonFields fields(hello.body, hello.type);
   // Checked first, because a hello of another protocol has other members.
   const auto protocol = fields.require<std::int64_t>("protocol");
@@ -55,29 +107,29 @@ Message ServerHandshake::greet(const Message& hello) {
   return {kChallenge, Json{{"nonce", nonces_.server}}};
 }
 
-Message ServerHandshake::prove_to(const Message& proof) const {
+Message ServerHandshake::answer_proof(const Message& proof) const {
   if (!is_proof(digest_of(proof, "proof"), secret_, Role::client, nonces_)) {
-    fail("the secrets differ (--secret or VERBSCOPE_SECRET)");
+    fail("the secrets differ; set the same --secret or VERBSCOPE_SECRET on all machines");
   }
   return proof_message(prove(secret_, Role::server, nonces_));
 }
 
-const char* ServerHandshake::awaited() const {
+const char* ServerHandshake::expected_type() const {
   return step_ == Step::hello ? kHello : step_ == Step::proof ? kProof : kTerms;
 }
 
 std::optional<Message> ServerHandshake::take(const Message& message) {
-  if (message.type != awaited()) {
-    fail("message \"{}\" came instead of message \"{}\"", printable(message.type), awaited());
+  if (message.type != expected_type()) {
+    fail("received message \"{}\", expected message \"{}\"", printable(message.type), expected_type());
   }
   std::optional<Message> answer;
   switch (step_) {
     case Step::hello:
-      answer = greet(message);
+      answer = answer_hello(message);
       step_ = Step::proof;
       break;
     case Step::proof:
-      answer = prove_to(message);
+      answer = answer_proof(message);
       step_ = Step::terms;
       break;
     case Step::terms:

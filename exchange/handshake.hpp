@@ -1,5 +1,8 @@
-// The handshake of the exchange, without sockets: its messages, and the server's side as a state machine that takes
-// one message after another. All input from strangers is checked here.
+// The handshake of the exchange, without sockets: its messages, the proofs in them, and the server's side as a state
+// machine that takes one message after another. All input from strangers is checked here.
+//
+// A proof shows that a side has the secret of the run without sending it. It is the HMAC-SHA256 (RFC 2104), keyed with
+// the secret, of the side's role and both nonces. It is invalid in other runs and for the other side.
 //
 //   client i                                        server
 //      | -- hello {protocol, nonce} ---------------> |
@@ -8,8 +11,7 @@
 //      | <- proof {proof} -------------------------- |  and so has the server; no parameter was sent yet
 //      | -- terms {terms} -------------------------> |
 //      | <- welcome {terms, client i, clients n} --- |  both compare terms: a difference is an error on both sides
-//      | <- refused {reason} ----------------------- |  may replace any answer: the server continues without this
-//      client
+//      | <- refused {reason} ----------------------- |  may replace any answer; the server goes on without client i
 #pragma once
 
 #include <optional>
@@ -17,10 +19,26 @@
 #include <string_view>
 
 #include "exchange/message.hpp"
-#include "exchange/proof.hpp"
-#include "exchange/terms.hpp"
 
 namespace verbscope {
+
+// 32 random bytes as 64 hexadecimal digits. Throws if the system has no random source.
+std::string make_nonce();
+// True if `text` is 64 lower-case hexadecimal digits, the form of nonces and proofs.
+bool is_digest_text(std::string_view text);
+
+enum class Role { client, server };
+
+struct Nonces {
+  std::string client, server;
+};
+
+// HMAC-SHA256 of `text`, in hexadecimal.
+std::string hmac_sha256(std::string_view key, std::string_view text);
+// The proof of the side in `role`.
+std::string prove(std::string_view secret, Role role, const Nonces& nonces);
+// True if `proof` equals prove(...). Constant time: independent of where they differ.
+bool is_proof(std::string_view proof, std::string_view secret, Role role, const Nonces& nonces);
 
 inline constexpr int kExchangeProtocol = 2;
 
@@ -52,7 +70,7 @@ class ServerHandshake {
       : secret_(std::move(secret)), nonces_{.client = "", .server = std::move(nonce)} {}
 
   // The type of the next message.
-  const char* awaited() const;
+  const char* expected_type() const;
   // Processes a message. Returns the answer; empty after terms, which the welcome answers. Throws the reason if the
   // message is invalid.
   std::optional<Message> take(const Message& message);
@@ -64,8 +82,8 @@ class ServerHandshake {
  private:
   enum class Step { hello, proof, terms };
 
-  Message greet(const Message& hello);
-  Message prove_to(const Message& proof) const;
+  Message answer_hello(const Message& hello);
+  Message answer_proof(const Message& proof) const;
 
   std::string secret_;
   Nonces nonces_;

@@ -1,5 +1,5 @@
-// Encodes and parses messages of the out-of-band exchange, without sockets. On the wire, a message is a 4-byte
-// big-endian length and that many bytes of JSON, {"type": "...", "body": ...}.
+// Messages of the out-of-band exchange and their terms, without sockets. On the wire, a message is a 4-byte big-endian
+// length and that many bytes of JSON, {"type": "...", "body": ...}.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 namespace verbscope {
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kMaxGreeting = 64 << 10;  // bytes of JSON, during the handshake
-constexpr std::size_t kMaxMessage = 1 << 20;    // bytes of JSON, after it
+constexpr std::size_t kMaxHandshakeMessage = 64 << 10;  // bytes of JSON, during the handshake
+constexpr std::size_t kMaxMessage = 1 << 20;            // bytes of JSON, after it
 
 struct Message {
   std::string type;
@@ -33,5 +33,22 @@ std::vector<std::byte> encode_message(const Message& message, std::size_t limit)
 
 // Makes a peer's text printable on one line: control characters escaped, at most 300 characters.
 std::string printable(std::string_view text);
+
+// The body of the message "terms": the properties of a run on which both sides must agree.
+struct Terms {
+  std::string benchmark;             // "send_rate"
+  std::string version;               // the program's version
+  std::string commit;                // commit of the sources it was built from
+  bool any_build = false;            // this side accepts another version or commit
+  Json parameters = Json::object();  // all other properties that must agree
+};
+
+Json to_json(const Terms& terms);
+// Throws if members are missing, unknown or of a wrong type.
+Terms parse_terms(const Json& body);
+
+// Empty if the two agree; else each difference with both values, "post_list (here 16, there 4)". Another version or
+// commit is a difference unless one side sets any_build.
+std::string describe_mismatch(const Terms& here, const Terms& there);
 
 }  // namespace verbscope

@@ -28,7 +28,7 @@ constexpr int kBacklog = 128;
 constexpr int kRetryMs = 20;  // between attempts to connect
 
 AddressList resolve(const std::string& host, int port, int flags) {
-  if (port < 0 || port > 65535) fail("port {}: allowed 0-65535", port);
+  if (port < 0 || port > 65535) fail("port {} (allowed 0-65535)", port);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;
@@ -48,15 +48,14 @@ NumericAddress numeric_address(const sockaddr* address, socklen_t size) {
   std::array<char, NI_MAXSERV> service{};
   const int error = getnameinfo(address, size, host.data(), host.size(), service.data(), service.size(),
                                 NI_NUMERICHOST | NI_NUMERICSERV);
-  if (error != 0) fail("an address cannot be shown: {}", gai_strerror(error));
+  if (error != 0) fail("cannot convert an address to text: {}", gai_strerror(error));
   std::string_view name = host.data();
   constexpr std::string_view kMapped = "::ffff:";
   if (name.starts_with(kMapped) && name.find('.') != std::string_view::npos) name.remove_prefix(kMapped.size());
   return {std::string(name), service.data()};
 }
 
-// The addresses of the list in numeric form.
-std::vector<std::string> texts(const AddressList& list) {
+std::vector<std::string> numeric_addresses(const AddressList& list) {
   std::vector<std::string> out;
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
     out.push_back(numeric_address(entry->ai_addr, entry->ai_addrlen).host);
@@ -70,7 +69,7 @@ void set_option(const Fd& socket, int level, int name, int value) {
 
 // Sends small messages at once. Detects a vanished peer after kPeerSilence: by three keep-alive probes if no data is
 // outstanding, else by TCP_USER_TIMEOUT, because there are no probes while data is unacknowledged (tcp(7)).
-void tune(const Fd& socket) {
+void configure(const Fd& socket) {
   constexpr int kSilenceMs = static_cast<int>(std::chrono::milliseconds(kPeerSilence).count());
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -112,7 +111,7 @@ bool is_connected_to_itself(const Fd& socket) {
          std::memcmp(&local, &peer, local_size) == 0;
 }
 
-// One attempt. Returns the connection; on failure sets `error` to the errno.
+// Makes one attempt. Returns the connection; on failure sets `error` to the errno.
 std::optional<Fd> connect_once(const addrinfo& address, const Deadline& deadline, int& error) {
   Fd fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   error = fd.get() < 0 ? errno : 0;
@@ -132,9 +131,9 @@ std::optional<Fd> connect_once(const addrinfo& address, const Deadline& deadline
 
 // Describes why the peer has gone, given the `error` of its connection (0: closed normally). Empty if the error is not
 // due to the peer.
-std::string_view how_gone(int error) {
+std::string_view departure_text(int error) {
   if (error == 0 || error == ECONNRESET || error == EPIPE) return "closed the connection";
-  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? "stopped answering" : "";
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? "stopped responding" : "";
 }
 
 }  // namespace
@@ -152,7 +151,7 @@ std::string Deadline::text() const {
   return fmt::format("{:.6g} s", to_seconds(timeout_));
 }
 
-bool means_loopback_here(const std::string& name, const std::vector<std::string>& addresses) {
+bool is_loopback_alias(const std::string& name, const std::vector<std::string>& addresses) {
   const auto loopback = [](const std::string& address) { return address == "::1" || address.starts_with("127."); };
   return name != "localhost" && std::ranges::find(addresses, name) == addresses.end() &&
          std::ranges::all_of(addresses, loopback);
@@ -160,9 +159,9 @@ bool means_loopback_here(const std::string& name, const std::vector<std::string>
 
 Fd tcp_listen(const std::string& address, int port) {
   const AddressList list = resolve(address, port, AI_PASSIVE);
-  if (!address.empty() && means_loopback_here(address, texts(list))) {
-    warn(fmt::format("{} means {} on this machine, where no other can come: listening on every address", address,
-                     texts(list).front()));
+  if (!address.empty() && is_loopback_alias(address, numeric_addresses(list))) {
+    warn(fmt::format("{} resolves to {} on this machine, which other machines cannot reach: listening on all addresses",
+                     address, numeric_addresses(list).front()));
     return tcp_listen("", port);
   }
   int error = 0;
@@ -179,7 +178,7 @@ Fd tcp_listen(const std::string& address, int port) {
 int local_port(const Fd& socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  check("ask for a socket's port", getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size));
+  check("read the port of a socket", getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size));
   return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
                                              : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
@@ -188,7 +187,7 @@ std::optional<Fd> tcp_accept(const Fd& listener, const Deadline& deadline) {
   while (wait_ready(listener.get(), POLLIN, deadline)) {
     Fd fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd.get() >= 0) {
-      tune(fd);
+      configure(fd);
       return fd;
     }
     // The peer may have closed the connection between poll and accept.
@@ -204,7 +203,7 @@ Fd tcp_connect(const std::string& host, int port, const Deadline& deadline) {
     int error = 0;
     for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
       if (auto fd = connect_once(*entry, deadline, error)) {
-        tune(*fd);
+        configure(*fd);
         return std::move(*fd);
       }
     }
@@ -218,7 +217,7 @@ std::string peer_name(const Fd& socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (getpeername(socket.get(), generic, &size) != 0) return "a peer that has gone";
+  if (getpeername(socket.get(), generic, &size) != 0) return "a disconnected peer";
   const NumericAddress peer = numeric_address(generic, size);
   const bool is_ipv6 = peer.host.find(':') != std::string::npos;
   return is_ipv6 ? fmt::format("[{}]:{}", peer.host, peer.port) : fmt::format("{}:{}", peer.host, peer.port);
@@ -229,11 +228,11 @@ void send_all(const Fd& socket, std::span<const std::byte> bytes, const Wait& wa
     const ssize_t sent = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(sent));
-    } else if (const std::string_view how = how_gone(errno); !how.empty()) {
+    } else if (const std::string_view how = departure_text(errno); !how.empty()) {
       throw PeerGone(fmt::format("{} {} while {} was sent to it", wait.peer, how, wait.what));
     } else if (errno == EAGAIN) {
       if (!wait_ready(socket.get(), POLLOUT, wait.deadline)) {
-        fail("waited {} for {} to take {}", wait.deadline.text(), wait.peer, wait.what);
+        fail("waited {} for {} to accept {}", wait.deadline.text(), wait.peer, wait.what);
       }
     } else if (errno != EINTR) {
       throw_errno(fmt::format("send {} to {}", wait.what, wait.peer), errno);
@@ -245,7 +244,7 @@ std::size_t receive_some(const Fd& socket, std::span<std::byte> bytes, const Wai
   while (true) {
     const ssize_t received = recv(socket.get(), bytes.data(), bytes.size(), 0);
     if (received > 0) return static_cast<std::size_t>(received);
-    if (const std::string_view how = how_gone(received == 0 ? 0 : errno); !how.empty()) {
+    if (const std::string_view how = departure_text(received == 0 ? 0 : errno); !how.empty()) {
       throw PeerGone(fmt::format("{} {} before {} had arrived", wait.peer, how, wait.what));
     }
     if (errno == EAGAIN) return 0;

@@ -52,7 +52,7 @@ class NoDescriptor : public Error {
 };
 
 // Listens on `port` (0: the system chooses) of `address` ("": every address, IPv6 and IPv4). If `address` is a name
-// that the hosts file of this machine maps to loopback (means_loopback_here), listens on every address, with a warning.
+// that the hosts file of this machine maps to loopback (is_loopback_alias), listens on every address, with a warning.
 Fd tcp_listen(const std::string& address, int port);
 int local_port(const Fd& socket);
 // Returns the next connection; empty if the deadline passes first.
@@ -65,7 +65,7 @@ std::string peer_name(const Fd& socket);
 
 // True if `name` is a name of this machine and `addresses`, its addresses as resolved here, are all loopback. Debian
 // maps a machine's own name to 127.0.1.1, but other machines resolve the name to another address and could not connect.
-bool means_loopback_here(const std::string& name, const std::vector<std::string>& addresses);
+bool is_loopback_alias(const std::string& name, const std::vector<std::string>& addresses);
 
 // Reads the available bytes and returns their number; 0: none now. Throws PeerGone, or Error for a system error.
 std::size_t receive_some(const Fd& socket, std::span<std::byte> bytes, const Wait& wait);

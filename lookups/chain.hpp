@@ -3,11 +3,13 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "common/mix.hpp"
+#include "common/error.hpp"
+#include "common/hash.hpp"
 #include "lookups/interleave.hpp"
 #include "machine/memory.hpp"
 
@@ -27,7 +29,7 @@ class Chain {
   // The content of the place. Adding the number of the step gives the next place.
   const std::uint32_t* place(std::uint32_t number) const { return next_ + number; }
   // The content of a place, computed without the chain's memory, for any size. The place contains the low bits.
-  static constexpr std::uint32_t held(std::uint64_t seed, std::uint64_t number) {
+  static constexpr std::uint32_t content(std::uint64_t seed, std::uint64_t number) {
     return static_cast<std::uint32_t>(mix(seed + number * kMixStep));
   }
   // The place that follows `at` after `step` steps. `at` must be in the cache.
@@ -74,5 +76,16 @@ class Chain {
   std::uint32_t mask_;
   std::uint32_t depth_;
 };
+
+inline Chain::Chain(Bytes bytes, std::uint32_t depth, std::uint64_t seed, PageSize pages)
+    : memory_(bytes, pages), next_(reinterpret_cast<std::uint32_t*>(memory_.data())), depth_(depth) {
+  if (!std::has_single_bit(bytes.value) || bytes.value < 64 || bytes.value > std::uint64_t{1} << 34 || depth == 0) {
+    fail("a chain of {} steps over {} bytes (allowed: 1 step or more, a power of two from 64 to 2^34 bytes)", depth,
+         bytes.value);
+  }
+  const std::uint64_t count = bytes.value / sizeof(std::uint32_t);
+  mask_ = static_cast<std::uint32_t>(count - 1);
+  for (std::uint64_t i = 0; i < count; ++i) next_[i] = content(seed, i) & mask_;
+}
 
 }  // namespace verbscope::lookups

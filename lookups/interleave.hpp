@@ -1,9 +1,12 @@
-// Look-ups that hide each other's memory latency. Each is a stackless coroutine that prefetches a line, switches to the
-// others, and reads the line at its next turn (G-Opt of Kalia, Zhou, Kaminsky and Andersen, "Raising the Bar for Using
-// GPUs in Software Packet Processing", NSDI 2015, section 3.2: prefetch, save, switch). The compiler turns the
-// coroutine into what G-Opt generates from source code: a state machine and its saved variables.
+// Three variants of looking up many keys in a structure: one by one, in groups, and interleaved.
+//
+// Interleaved look-ups hide each other's memory latency. Each is a stackless coroutine that prefetches a line, switches
+// to the others, and reads the line at its next turn (G-Opt of Kalia, Zhou, Kaminsky and Andersen, "Raising the Bar for
+// Using GPUs in Software Packet Processing", NSDI 2015, section 3.2: prefetch, save, switch). The compiler turns the
+// coroutine into a state machine and its saved variables, which G-Opt generates from source code.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <coroutine>
 #include <cstddef>
@@ -133,6 +136,40 @@ void interleave(std::size_t lanes, MakeLane&& make_lane) {
     } else {
       running[0].resume();
     }
+  }
+}
+
+enum class Variant {
+  baseline,     // one key after the other
+  group,        // stage by stage over a batch: prefetch for all, then read for all
+  interleaved,  // lanes that switch at each access
+};
+
+inline constexpr std::array kVariants = {Variant::baseline, Variant::group, Variant::interleaved};
+
+constexpr const char* to_string(Variant variant) {
+  return variant == Variant::baseline ? "baseline" : variant == Variant::group ? "group" : "interleaved";
+}
+
+// Looks up `keys` in a structure, `batch` (1 to kMaxBatch) at a time if the variant uses batches. results[i] belongs
+// to keys[i] in every variant. A structure has the types Key and Result and, for any Node,
+//   Result find(node, key): the baseline;
+//   void find_group(node, keys, results): at most kMaxBatch keys, stage by stage;
+//   static Lane find_lane(FrameSlot&, node, structure, Batch<Key, Result>&): takes keys until none is left.
+// Each calls node.prefetch and node.load for the accesses that are expected to miss the cache, and for no others.
+template <Node N, class Structure>
+void look_up(N& node, const Structure& structure, Variant variant, std::size_t batch,
+             std::span<const typename Structure::Key> keys, typename Structure::Result* results) {
+  if (variant == Variant::baseline) {
+    for (std::size_t i = 0; i < keys.size(); ++i) results[i] = structure.find(node, keys[i]);
+  } else if (variant == Variant::group) {
+    for (std::size_t i = 0; i < keys.size(); i += batch) {
+      structure.find_group(node, keys.subspan(i, std::min(batch, keys.size() - i)), results + i);
+    }
+  } else {
+    Batch<typename Structure::Key, typename Structure::Result> all{keys, results};
+    interleave<kMaxBatch>(std::min(batch, keys.size()),
+                          [&](FrameSlot& slot) { return Structure::find_lane(slot, node, structure, all); });
   }
 }
 

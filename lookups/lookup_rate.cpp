@@ -1,37 +1,41 @@
 // `lookup_rate`: the rate of look-ups in a structure in this host's memory, one by one, in groups, or interleaved.
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "common/clock.hpp"
-#include "common/digits.hpp"
 #include "common/error.hpp"
-#include "lookups/host_probe.hpp"
+#include "common/hash.hpp"
+#include "common/text.hpp"
+#include "lookups/chain.hpp"
 #include "lookups/subject.hpp"
 #include "machine/threads.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/run/runner.hpp"
+#include "pcie_model/memory_walk.hpp"
 
 namespace verbscope::lookups {
 namespace {
 
-constexpr std::size_t kChunk = 1024;     // look-ups per call, if they are short
-constexpr std::size_t kSteps = 1 << 15;  // approximate accesses per call, if look-ups are long
-constexpr double kHotLines = 3072;       // 192 KB, which fits into the second-level cache
-constexpr std::size_t kFewestHot = 32;   // look-ups; two batches of the usual length
-constexpr int kHotTimes = 20;
+constexpr std::size_t kChunk = 1024;        // look-ups per call, if they are short
+constexpr std::size_t kSteps = 1 << 15;     // approximate accesses per call, if look-ups are long
+constexpr double kHotLines = 3072;          // 192 KB, which fits into the second-level cache
+constexpr std::size_t kMinHotLookups = 32;  // look-ups; two batches of the usual length
+constexpr int kHotRepetitions = 20;
 constexpr std::size_t kChecked = 1 << 14;  // keys whose results are compared with the baseline
 
 // A thread's sequence of look-ups. Each thread starts at another key. Structure and keys are read-only or belong to one
 // thread.
-class Pieces {
+class LookupStream {
  public:
-  Pieces(const Subject& subject, std::uint64_t start)
-      : keys_(subject.keys()), chunk_(chunk_of(subject)), next_(start % keys_), walker_(subject.walker(chunk_)) {}
+  LookupStream(const Subject& subject, std::uint64_t start)
+      : keys_(subject.keys()), chunk_(chunk_of(subject)), next_(start % keys_), reader_(subject.reader(chunk_)) {}
 
   std::uint64_t step(Variant variant, std::size_t batch) {
     const std::size_t count = std::min(chunk_, keys_ - next_);
-    walker_->look_up(variant, batch, next_, count);
+    reader_->look_up(variant, batch, next_, count);
     next_ = next_ + count == keys_ ? 0 : next_ + count;
     return count;
   }
@@ -45,20 +49,20 @@ class Pieces {
   std::size_t keys_;
   std::size_t chunk_;
   std::size_t next_;
-  std::unique_ptr<Walker> walker_;
+  std::unique_ptr<KeyReader> reader_;
 };
 
-class Work final : public WorkloadOn<Work> {
+class ThreadWork final : public WorkloadOn<ThreadWork> {
  public:
-  Work(const Subject& subject, Variant variant, std::size_t batch, std::uint64_t start)
-      : pieces_(subject, start), variant_(variant), batch_(batch) {}
+  ThreadWork(const Subject& subject, Variant variant, std::size_t batch, std::uint64_t start)
+      : stream_(subject, start), variant_(variant), batch_(batch) {}
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     MeasuredInterval interval(tally, MeasuredInterval::kNoGoal);
     std::uint64_t ops = 0;
     while (!interval.see(node, control.phase.load(std::memory_order_relaxed), ops)) {
-      ops += pieces_.step(variant_, batch_);
+      ops += stream_.step(variant_, batch_);
       tally.done_ops.store(ops, std::memory_order_relaxed);
     }
   }
@@ -66,7 +70,7 @@ class Work final : public WorkloadOn<Work> {
   bool active() const override { return true; }
 
  private:
-  Pieces pieces_;
+  LookupStream stream_;
   Variant variant_;
   std::size_t batch_;
 };
@@ -78,27 +82,27 @@ double nanos(Picos time, std::uint64_t count) {
 // Nanoseconds per look-up if its lines are in the second-level cache: the cost without memory latency.
 double hot_ns(const Subject& subject, Variant variant, std::size_t batch) {
   const auto wanted = static_cast<std::size_t>(kHotLines / subject.accesses());
-  const std::size_t count = std::min(std::max(wanted, kFewestHot), subject.keys());
-  const auto walker = subject.walker(count);
+  const std::size_t count = std::min(std::max(wanted, kMinHotLookups), subject.keys());
+  const auto reader = subject.reader(count);
   double best = std::numeric_limits<double>::max();
-  for (int i = 0; i < kHotTimes; ++i) {
+  for (int i = 0; i < kHotRepetitions; ++i) {
     const Picos begin = TscClock::now();
-    walker->look_up(variant, batch, 0, count);
+    reader->look_up(variant, batch, 0, count);
     best = std::min(best, nanos(TscClock::now() - begin, count));
   }
   return best;
 }
 
-// Runs the three variants alternately, piece by piece, for `time`, and returns the median time per look-up of each.
+// Runs the three variants in turn, piece by piece, for `time`, and returns the median time per look-up of each.
 // Other load on the host then affects all variants equally, and hardly changes the medians.
-std::vector<double> in_turns(const Subject& subject, std::size_t batch, Picos time) {
-  Pieces pieces(subject, subject.keys() / 2);
+std::vector<double> alternating_medians(const Subject& subject, std::size_t batch, Picos time) {
+  LookupStream stream(subject, subject.keys() / 2);
   std::vector<std::vector<double>> took(kVariants.size());
   const Picos end = TscClock::now() + time;
   do {
     for (std::size_t v = 0; v < kVariants.size(); ++v) {
       const Picos begin = TscClock::now();
-      const std::uint64_t count = pieces.step(kVariants[v], batch);
+      const std::uint64_t count = stream.step(kVariants[v], batch);
       took[v].push_back(nanos(TscClock::now() - begin, count));
     }
   } while (TscClock::now() < end);
@@ -108,6 +112,68 @@ std::vector<double> in_turns(const Subject& subject, std::size_t batch, Picos ti
     medians.push_back(one[one.size() / 2]);
   }
   return medians;
+}
+
+constexpr std::size_t kProbeAccesses = 1 << 15;  // per measurement
+constexpr int kProbeRepetitions = 9;
+constexpr std::uint64_t kCachedBytes = 4096;  // fits into the first-level cache
+
+// Walks over one chain. Every walk starts at a new place.
+class ChainWalks {
+ public:
+  explicit ChainWalks(const Chain& chain) : chain_(chain) {}
+
+  // Nanoseconds per access.
+  double fastest_ns(Variant variant, std::size_t batch) {
+    const std::size_t count = std::max<std::size_t>(batch, kProbeAccesses / chain_.depth());
+    std::vector<std::uint32_t> starts(count), ends(count);
+    double best = std::numeric_limits<double>::max();
+    for (int i = 0; i < kProbeRepetitions; ++i) {
+      for (std::uint32_t& start : starts) start = static_cast<std::uint32_t>(mix(++used_) & (chain_.places() - 1));
+      HostNode node;
+      const Picos begin = TscClock::now();
+      look_up(node, chain_, variant, batch, starts, ends.data());
+      const Picos took = TscClock::now() - begin;
+      sink_ = std::accumulate(ends.begin(), ends.end(), sink_);
+      best = std::min(best, to_seconds(took) * 1e9 / static_cast<double>(count * chain_.depth()));
+    }
+    return best;
+  }
+
+ private:
+  const Chain& chain_;
+  std::uint64_t used_ = 0;
+  volatile std::uint32_t sink_ = 0;  // prevents optimisation of the look-ups
+};
+
+// Measures on the calling thread's core. Over a chain of about `bytes` (rounded down to a power of two, at least 4 KB)
+// on the given pages: the latency of dependent accesses, and the time per independent access in the fastest of several
+// ways. Over a 4 KB chain, which fits into the first-level cache: the cost of an access alone, in a group, and in turns
+// of `batch` look-ups. Each is the minimum of several measurements, because other load on the host only adds time.
+// `window` is copied to the result.
+HostMemory probe_host(Bytes bytes, PageSize pages, std::size_t batch, double window) {
+  HostMemory host;
+  host.window = window;
+  const Bytes size(std::bit_floor(std::max(bytes.value, kCachedBytes)));
+  {
+    const Chain dependent(size, 512, 1, pages);
+    ChainWalks walks(dependent);
+    host.latency_ns = walks.fastest_ns(Variant::baseline, 1);
+    host.parallel_ns = host.latency_ns;
+    for (const std::size_t lanes : {8, 12, 16, 24, 32}) {
+      host.parallel_ns = std::min(host.parallel_ns, walks.fastest_ns(Variant::group, lanes));
+    }
+  }
+  {
+    const Chain independent(size, 1, 2, pages);
+    host.parallel_ns = std::min(host.parallel_ns, ChainWalks(independent).fastest_ns(Variant::baseline, 1));
+  }
+  const Chain cached(Bytes(kCachedBytes), 512, 3, PageSize::kb4);
+  ChainWalks walks(cached);
+  host.cached_ns = walks.fastest_ns(Variant::baseline, 1);
+  host.stage_ns = walks.fastest_ns(Variant::group, batch);
+  host.switch_ns = walks.fastest_ns(Variant::interleaved, batch);
+  return host;
 }
 
 class LookupRate final : public Benchmark {
@@ -145,7 +211,7 @@ class LookupRate final : public Benchmark {
   void adjust(Options& options) override {
     if (size_) check_bytes(choice_.kind, *size_);
     if (choice_.depth != 1 && choice_.kind != Kind::chain) {
-      fail_usage("--depth {}: only a chain has a depth", choice_.depth);
+      fail_usage("--depth {}: only --structure chain has a depth", choice_.depth);
     }
     choice_.bytes = size_.value_or(default_bytes(choice_.kind));
     choice_.seed = options.seed;
@@ -171,12 +237,12 @@ class LookupRate final : public Benchmark {
 
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
     const Subject& own = subject(setup.thread);
-    return std::make_unique<Work>(own, variant_, batch_, setup.thread * (own.keys() / 7));
+    return std::make_unique<ThreadWork>(own, variant_, batch_, setup.thread * (own.keys() / 7));
   }
 
   void finish(Outcome& outcome) const override {
     std::vector<double> took;
-    on_core([&] { took = in_turns(subject(0), batch_, duration_); });
+    on_core([&] { took = alternating_medians(subject(0), batch_, duration_); });
     Json& result = outcome.result;
     outcome.config["size"] = choice_.bytes;
     result["lookup_ns"] = 1e3 * threads_ / result.at("rate_mops").get<double>();
@@ -242,13 +308,14 @@ class LookupRate final : public Benchmark {
   // Throws Error if a variant returns other results than the baseline.
   void compare_results() {
     compared_ = std::min(kChecked, subject(0).keys());
-    const auto expected = subject(0).walker(compared_), walker = subject(0).walker(compared_);
+    const auto expected = subject(0).reader(compared_), reader = subject(0).reader(compared_);
     expected->look_up(Variant::baseline, 1, 0, compared_);
     found_share_ = static_cast<double>(expected->found()) / static_cast<double>(compared_);
     for (const Variant variant : kVariants) {
-      walker->look_up(variant, batch_, 0, compared_);
-      if (!walker->same(*expected)) {
-        fail("{} with batch {} found something else than the baseline", to_string(variant), batch_);
+      reader->look_up(variant, batch_, 0, compared_);
+      if (!reader->same(*expected)) {
+        fail("--variant {} with --batch {} returned other results than the baseline; this is a defect of lookup_rate",
+             to_string(variant), batch_);
       }
     }
   }
@@ -257,28 +324,28 @@ class LookupRate final : public Benchmark {
   void measure_hot() {
     const double k = subject(0).accesses();
     compute_ns_ = std::max(0.0, hot_ns(subject(0), Variant::baseline, batch_) - k * host_.cached_ns);
-    own_ = host_;
-    own_.stage_ns = std::max(0.0, (hot_ns(subject(0), Variant::group, batch_) - compute_ns_) / k);
-    own_.switch_ns = std::max(0.0, (hot_ns(subject(0), Variant::interleaved, batch_) - compute_ns_) / k);
+    tuned_host_ = host_;
+    tuned_host_.stage_ns = std::max(0.0, (hot_ns(subject(0), Variant::group, batch_) - compute_ns_) / k);
+    tuned_host_.switch_ns = std::max(0.0, (hot_ns(subject(0), Variant::interleaved, batch_) - compute_ns_) / k);
   }
 
   // The bound of one thread, times the threads. The model does not include the memory bandwidth that cores share.
   Json predict_threads() const {
     const Subject& s = subject(0);
-    const bool looks_ahead = s.access_instructions() > 0;
+    const bool overlaps = s.access_instructions() > 0;
     MemoryWalk walk{.accesses = s.accesses(), .compute_ns = compute_ns_};
-    walk.instructions = looks_ahead ? s.fixed_instructions() + s.accesses() * s.access_instructions() : 0;
-    const WalkTimes times = predict_walk(own_, walk, batch_);
+    walk.instructions = overlaps ? s.fixed_instructions() + s.accesses() * s.access_instructions() : 0;
+    const WalkTimes times = predict_walk(tuned_host_, walk, batch_);
     const double ns = variant_ == Variant::baseline ? times.baseline_ns
                       : variant_ == Variant::group  ? times.group_ns
                                                     : times.interleaved_ns;
     Json prediction{{"model", "memory_walk"}, {"bound_mops", 1e3 * threads_ / ns}};
     prediction.update(to_json(times));
     prediction["compute_ns"] = compute_ns_;
-    prediction["stage_ns"] = own_.stage_ns;
-    prediction["switch_ns"] = own_.switch_ns;
-    walk.instructions = looks_ahead ? s.fixed_instructions() : 0;
-    prediction["break_even_accesses"] = break_even_accesses(own_, walk, s.access_instructions(), batch_);
+    prediction["stage_ns"] = tuned_host_.stage_ns;
+    prediction["switch_ns"] = tuned_host_.switch_ns;
+    walk.instructions = overlaps ? s.fixed_instructions() : 0;
+    prediction["break_even_accesses"] = break_even_accesses(tuned_host_, walk, s.access_instructions(), batch_);
     return prediction;
   }
 
@@ -291,7 +358,7 @@ class LookupRate final : public Benchmark {
   std::uint32_t batch_ = 16;
   std::uint32_t window_ = 224;
   HostMemory host_;
-  HostMemory own_;  // with the stage and switch costs of this structure
+  HostMemory tuned_host_;  // with the stage and switch costs of this structure
   std::vector<std::unique_ptr<Subject>> subjects_;
   std::uint32_t threads_ = 1;
   int core_ = 0;

@@ -23,10 +23,10 @@ MicaStore::MicaStore(std::uint64_t buckets, Bytes log, PageSize pages)
       capacity_(log.value),
       log_mask_(log.value - 1) {
   if (!std::has_single_bit(buckets) || buckets > std::uint64_t{1} << 32) {
-    fail("a store of {} buckets: a power of two up to 2^32", buckets);
+    fail("a store of {} buckets (allowed: a power of two up to 2^32)", buckets);
   }
   if (!std::has_single_bit(capacity_) || capacity_ < 2 * kMaxItem || capacity_ > kMaxLog) {
-    fail("a store with a log of {} bytes: a power of two from {} to 2^39", capacity_, 2 * kMaxItem);
+    fail("a store with a log of {} bytes (allowed: a power of two from {} to 2^39)", capacity_, 2 * kMaxItem);
   }
 }
 
@@ -41,8 +41,8 @@ MicaEnd MicaStore::look_up(const KeyHash& key, const std::byte*& item) {
   if (key.none()) return MicaEnd::refused;
   const Slot* const slot = slot_with_tag(key);
   if (slot == nullptr) return miss(key, MicaEnd::no_slot);
-  if (!kept(*slot)) return miss(key, MicaEnd::log_lost);
-  if (!holds(at(*slot), key)) return miss(key, MicaEnd::other_key);
+  if (!in_log(*slot)) return miss(key, MicaEnd::log_lost);
+  if (!has_key(at(*slot), key)) return miss(key, MicaEnd::other_key);
   item = at(*slot);
   return ++counts_.hits, MicaEnd::hit;
 }
@@ -66,9 +66,9 @@ MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {
   if (key.none() || value.size() > kMaxValue) return MicaEnd::refused;
   ++counts_.puts;
   const Slot* const there = slot_with_tag(key);
-  if (there != nullptr && kept(*there)) {
+  if (there != nullptr && in_log(*there)) {
     std::byte* const item = at(*there);
-    if (holds(item, key) && length_of(item) == value.size()) {
+    if (has_key(item, key) && length_of(item) == value.size()) {
       std::memcpy(item + kHead, value.data(), value.size());
       ++counts_.overwritten;
       return MicaEnd::overwritten;
@@ -83,14 +83,14 @@ MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {
 // item the log has overwritten counts as free.
 MicaStore::Slot& MicaStore::slot_for(const KeyHash& key) {
   if (Slot* const same = slot_with_tag(key)) {
-    if (kept(*same) && !holds(at(*same), key)) {
+    if (in_log(*same) && !has_key(at(*same), key)) {
       note_loss(at(*same));
       ++counts_.tag_evictions;
     }
     return *same;
   }
   auto& slots = bucket_of(key)->slots;
-  const auto free = std::ranges::find_if(slots, [this](Slot slot) { return (slot & kInUse) == 0 || !kept(slot); });
+  const auto free = std::ranges::find_if(slots, [this](Slot slot) { return (slot & kInUse) == 0 || !in_log(slot); });
   if (free != slots.end()) return *free;
   Slot& evicted = slots[key.tag() % kSlots];
   note_loss(at(evicted));

@@ -81,7 +81,7 @@ class MicaStore {
   [[gnu::always_inline]] const std::byte* hit(const KeyHash& key, const Found& found) {
     if (found.head != head_) [[unlikely]]
       return hit(key);
-    if (!holds(found.item, key)) [[unlikely]]
+    if (!has_key(found.item, key)) [[unlikely]]
       return miss(key, MicaEnd::other_key), nullptr;
     ++counts_.hits;
     return found.item;
@@ -126,8 +126,8 @@ class MicaStore {
   // The address of an item, by its offset or its slot.
   std::byte* at(std::uint64_t offset) const { return log_ + (offset & log_mask_); }
   // True if the log still contains the item at the slot's offset, of which the slot has the low 40 bits.
-  bool kept(Slot slot) const { return ((head_ - slot) & kOffsetMask) <= capacity_; }
-  static bool holds(const std::byte* item, const KeyHash& key) { return std::memcmp(item, &key, sizeof key) == 0; }
+  bool in_log(Slot slot) const { return ((head_ - slot) & kOffsetMask) <= capacity_; }
+  static bool has_key(const std::byte* item, const KeyHash& key) { return std::memcmp(item, &key, sizeof key) == 0; }
   static std::uint16_t length_of(const std::byte* item) {
     std::uint16_t length = 0;
     std::memcpy(&length, item + sizeof(KeyHash), sizeof length);
@@ -172,7 +172,7 @@ class MicaStore {
   for (const Slot slot : bucket_of(key)->slots) {
     const std::uint64_t offset = slot ^ mark_of(key);
     if (offset <= kOffsetMask) [[likely]] {
-      if (!kept(offset)) [[unlikely]]
+      if (!in_log(offset)) [[unlikely]]
         return {};
       return {at(offset), head_};
     }

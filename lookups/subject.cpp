@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "lookups/chain.hpp"
 #include "lookups/cuckoo.hpp"
 #include "lookups/mica_gets.hpp"
@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::uint64_t kMb = 1 << 20;
 // Enough keys that one round reads more lines than caches hold, but few enough that their own memory stays small.
-constexpr std::uint64_t kFewestKeys = 4096, kMaxKeys = 1 << 23;
-constexpr std::size_t kValueBytes = 32;                       // per item of a store
-constexpr std::uint64_t kBgpPrefixes = 527'961;               // in a routing table of 2014, up to 24 bits
-constexpr std::uint32_t kHops = 256;                          // number of next hops
-constexpr std::uint64_t kKeysABucket = 4, kLogABucket = 256;  // keys per bucket; bytes of log per bucket of a store
+constexpr std::uint64_t kMinKeys = 4096, kMaxKeys = 1 << 23;
+constexpr std::size_t kValueBytes = 32;                           // per item of a store
+constexpr std::uint64_t kBgpPrefixes = 527'961;                   // in a routing table of 2014, up to 24 bits
+constexpr std::uint32_t kHops = 256;                              // number of next hops
+constexpr std::uint64_t kKeysPerBucket = 4, kLogPerBucket = 256;  // keys per bucket; bytes of log per bucket of a store
 
 bool found(std::uint32_t) {  // the end of a chain
   return true;
@@ -37,19 +37,20 @@ bool found(const MicaGets::Result& result) {
 }
 
 template <class Structure>
-class WalkerOn final : public Walker {
+class ReaderOn final : public KeyReader {
  public:
-  WalkerOn(const Structure& structure, std::span<const typename Structure::Key> keys, std::size_t most)
-      : structure_(structure), keys_(keys), results_(most) {}
+  ReaderOn(const Structure& structure, std::span<const typename Structure::Key> keys, std::size_t max_count)
+      : structure_(structure), keys_(keys), results_(max_count) {}
 
   void look_up(Variant variant, std::size_t batch, std::size_t first, std::size_t count) override {
     HostNode node;
     lookups::look_up(node, structure_, variant, batch, keys_.subspan(first, count), results_.data());
     count_ = count;
   }
-  bool same(const Walker& other) const override {
-    const auto& theirs = dynamic_cast<const WalkerOn&>(other);
-    return count_ == theirs.count_ && std::equal(results_.begin(), results_.begin() + count_, theirs.results_.begin());
+  bool same(const KeyReader& other) const override {
+    const auto& other_reader = dynamic_cast<const ReaderOn&>(other);
+    return count_ == other_reader.count_ &&
+           std::equal(results_.begin(), results_.begin() + count_, other_reader.results_.begin());
   }
   std::size_t found() const override {
     const auto hit = [](const auto& result) {
@@ -74,10 +75,10 @@ struct Traits {
   Json facts = Json::object();
 };
 
-// For subjects that own nothing besides their structure (MicaGets needs a separate store).
-struct Nothing {};
+// For subjects that own only their structure. MicaGets also needs a store.
+struct NoStore {};
 
-template <class Structure, class Owned = Nothing>
+template <class Structure, class Owned = NoStore>
 class SubjectOn final : public Subject {
  public:
   SubjectOn(std::unique_ptr<Owned> owned, std::unique_ptr<Structure> structure,
@@ -92,8 +93,8 @@ class SubjectOn final : public Subject {
   double fixed_instructions() const override { return traits_.fixed_instructions; }
   double access_instructions() const override { return traits_.access_instructions; }
   Json facts() const override { return traits_.facts; }
-  std::unique_ptr<Walker> walker(std::size_t most) const override {
-    return std::make_unique<WalkerOn<Structure>>(*structure_, keys_, most);
+  std::unique_ptr<KeyReader> reader(std::size_t max_count) const override {
+    return std::make_unique<ReaderOn<Structure>>(*structure_, keys_, max_count);
   }
 
  private:
@@ -106,7 +107,7 @@ class SubjectOn final : public Subject {
 // Number of keys whose look-ups read about twice as many lines as the memory has.
 std::uint64_t key_count(std::uint64_t bytes, double accesses) {
   const auto wanted = static_cast<std::uint64_t>(static_cast<double>(bytes / 32) / accesses);
-  return std::clamp(wanted, kFewestKeys, kMaxKeys);
+  return std::clamp(wanted, kMinKeys, kMaxKeys);
 }
 
 std::uint64_t random(std::uint64_t seed, std::uint64_t i) {
@@ -115,7 +116,7 @@ std::uint64_t random(std::uint64_t seed, std::uint64_t i) {
 
 std::unique_ptr<Subject> make_cuckoo(const SubjectChoice& choice) {
   auto table = std::make_unique<Cuckoo>(Bytes(choice.bytes), choice.pages);
-  const std::uint64_t filled = kKeysABucket * table->buckets();
+  const std::uint64_t filled = kKeysPerBucket * table->buckets();
   const auto key_of = [](std::uint64_t i) {
     return static_cast<Cuckoo::Key>((i + 1) * 0x9e3779b1u);
   };  // odd factor: all keys differ
@@ -205,9 +206,9 @@ std::unique_ptr<Subject> make_lpm6(const SubjectChoice& choice) {
 }
 
 std::unique_ptr<Subject> make_mica(const SubjectChoice& choice) {
-  const std::uint64_t buckets = choice.bytes / kLogABucket;
+  const std::uint64_t buckets = choice.bytes / kLogPerBucket;
   auto store = std::make_unique<MicaStore>(buckets, Bytes(choice.bytes), choice.pages);
-  const std::uint64_t filled = kKeysABucket * buckets;
+  const std::uint64_t filled = kKeysPerBucket * buckets;
   const auto key_of = [](std::uint64_t i) { return KeyHash{mix(i), i + 1}; };
   std::array<std::byte, kValueBytes> value{};
   for (std::uint64_t i = 0; i < filled; ++i) {
@@ -247,11 +248,13 @@ std::uint64_t default_bytes(Kind kind) {
 
 void check_bytes(Kind kind, std::uint64_t bytes) {
   if (kind == Kind::lpm4 || kind == Kind::lpm6) {
-    const std::uint64_t least =
+    const std::uint64_t min_bytes =
         kind == Kind::lpm4 ? Lpm4::kFirstBytes + Lpm4::kGroupBytes : Lpm6::kFirstBytes + 5 * Lpm6::kGroupBytes;
-    if (bytes < least) fail_usage("--size {}: the table of the first 24 bits and a prefix need {}", bytes, least);
+    if (bytes < min_bytes)
+      fail_usage("--size {}: too small for a table of the first 24 bits and a prefix, which need {} bytes", bytes,
+                 min_bytes);
   } else if (!std::has_single_bit(bytes) || bytes < 4096) {
-    fail_usage("--size {}: expected a power of two of 4096 at least", bytes);
+    fail_usage("--size {}: expected a power of two, 4096 or more", bytes);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/json.hpp"
-#include "lookups/variant.hpp"
+#include "lookups/interleave.hpp"
 #include "machine/memory.hpp"
 
 namespace verbscope::lookups {
@@ -28,14 +28,14 @@ std::uint64_t default_bytes(Kind kind);
 void check_bytes(Kind kind, std::uint64_t bytes);
 
 // One thread's look-ups and results on a subject that threads share.
-class Walker {
+class KeyReader {
  public:
-  virtual ~Walker() = default;
+  virtual ~KeyReader() = default;
   // Looks up `count` keys, starting with number `first`; all must be below keys(). Does not allocate.
   virtual void look_up(Variant variant, std::size_t batch, std::size_t first, std::size_t count) = 0;
-  // same: true if the results of the last call equal those of the other walker; found: the number of keys that were
+  // same: true if the results of the last call equal those of the other reader; found: the number of keys that were
   // found.
-  virtual bool same(const Walker& other) const = 0;
+  virtual bool same(const KeyReader& other) const = 0;
   virtual std::size_t found() const = 0;
 };
 
@@ -51,7 +51,7 @@ class Subject {
   virtual double access_instructions() const = 0;
   // Facts for the record: keys, memory, and properties of the structure.
   virtual Json facts() const = 0;
-  virtual std::unique_ptr<Walker> walker(std::size_t most) const = 0;
+  virtual std::unique_ptr<KeyReader> reader(std::size_t max_count) const = 0;
 };
 
 // Creates and fills a subject. Throws Error if there is not enough memory.

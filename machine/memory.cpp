@@ -70,7 +70,7 @@ void Buffer::map_transparent() {
 }
 
 Buffer::Buffer(Bytes size, bool huge_pages) : size_(size.value) {
-  if (size_ == 0) fail("allocate a buffer of 0 bytes");
+  if (size_ == 0) fail("allocate a buffer of 0 bytes: the size must be at least 1");
   if (huge_pages && map_huge()) return;
   const std::string why_not = huge_pages ? fmt::format("{} {}", errno_text(errno), kHugePagesHint) : "not asked for";
   map_ordinary(true);
@@ -78,7 +78,7 @@ Buffer::Buffer(Bytes size, bool huge_pages) : size_(size.value) {
 }
 
 Buffer::Buffer(Bytes size, PageSize pages) : size_(size.value) {
-  if (size_ == 0) fail("allocate a buffer of 0 bytes");
+  if (size_ == 0) fail("allocate a buffer of 0 bytes: the size must be at least 1");
   if (pages == PageSize::mb2) {
     if (!map_huge()) fail("allocate {} bytes on huge pages of 2 MiB: {} {}", size_, errno_text(errno), kHugePagesHint);
     return;
@@ -88,7 +88,7 @@ Buffer::Buffer(Bytes size, PageSize pages) : size_(size.value) {
     return;
   }
   if (page_bytes() != 4096)
-    fail("allocate {} bytes on pages of 4 KiB: this machine's have {} KiB", size_, page_bytes() >> 10);
+    fail("allocate {} bytes on pages of 4 KiB: the pages of this machine have {} KiB", size_, page_bytes() >> 10);
   map_ordinary(false);
 }
 

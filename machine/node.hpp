@@ -19,9 +19,9 @@ template <class N>
 concept Node = requires(N node, Nanos cost, Picos when, const void* memory, std::size_t bytes, std::uint64_t& word,
                         std::uint64_t amount, ibv_comp_channel* channel) {
   { node.now() } -> std::same_as<Picos>;
-  {node.idle()};            // nothing was found: a spin hint, or simulated time passes until something arrives
-  {node.idle_until(when)};  // idles until `when` at the latest
-  {node.work(cost)};        // simulated computing time; nothing on a host
+  {node.idle()};            // idle: a spin hint, or simulated time passes
+  {node.idle_until(when)};  // idle until `when` at the latest
+  {node.compute(cost)};     // simulated computing time; nothing on a host
   // Declares memory that this thread polls and that peers write to by WRITE or atomics. Call once, before the first
   // poll_memory().
   {node.watch(memory, bytes)};
@@ -41,7 +41,7 @@ concept Node = requires(N node, Nanos cost, Picos when, const void* memory, std:
   { node.await_event(channel, cost) } -> std::same_as<ibv_cq*>;
 };
 
-// Waits on a channel of libibverbs; null and errno as above (machine/host_event.cpp).
+// Implements await_event for a channel of libibverbs.
 ibv_cq* await_host_event(ibv_comp_channel* channel, Nanos timeout);
 
 // A thread on this machine, also used with the null device.
@@ -49,7 +49,7 @@ struct HostNode {
   Picos now() const { return TscClock::now(); }
   void idle() const { cpu_relax(); }
   void idle_until(Picos) const { cpu_relax(); }
-  void work(Nanos) const {}
+  void compute(Nanos) const {}
   void watch(const void*, std::size_t) const {}
   void poll_memory(std::size_t /*lines*/ = 1) const { std::atomic_thread_fence(std::memory_order_acquire); }
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {

@@ -1,12 +1,18 @@
 #include "machine/threads.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <numa.h>
 #include <sched.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <future>
+#include <optional>
 
 #include "common/error.hpp"
 
@@ -39,7 +45,7 @@ std::vector<int> cores_of(const CpuMask& mask) {
 }
 
 // Returns false, with errno, if the kernel refuses.
-bool keep_this_thread_to(const std::vector<int>& cores) {
+bool set_affinity(const std::vector<int>& cores) {
   const CpuMask mask;
   for (const int core : cores) numa_bitmask_setbit(mask.get(), static_cast<unsigned>(core));
   return numa_sched_setaffinity(0, mask.get()) >= 0;
@@ -75,20 +81,20 @@ void check_core(int core) {
 
 void pin_this_thread(int core) {
   check_core(core);
-  if (!keep_this_thread_to({core})) throw_errno(fmt::format("pin a thread to core {}", core), errno);
+  if (!set_affinity({core})) throw_errno(fmt::format("pin a thread to core {}", core), errno);
   const std::vector<int> now = allowed_cores();
   const int running_on = sched_getcpu();
   if (now != std::vector{core} || running_on != core) {
-    fail("pin a thread to core {}: it is allowed on {} and runs on {}", core, core_list(now), running_on);
+    fail("pin a thread to core {}: it may run on cores {} and runs on core {}", core, core_list(now), running_on);
   }
 }
 
-ThreadKeptTo::ThreadKeptTo(const std::vector<int>& cores) : before_(allowed_cores()) {
-  if (!cores.empty()) keep_this_thread_to(cores);
+ScopedAffinity::ScopedAffinity(const std::vector<int>& cores) : before_(allowed_cores()) {
+  if (!cores.empty()) set_affinity(cores);
 }
 
-ThreadKeptTo::~ThreadKeptTo() {
-  keep_this_thread_to(before_);
+ScopedAffinity::~ScopedAffinity() {
+  set_affinity(before_);
 }
 
 PinnedThread::PinnedThread(int core, std::function<void(std::stop_token)> body)
@@ -116,6 +122,71 @@ PinnedThread::PinnedThread(int core, std::function<void(std::stop_token)> body)
 void PinnedThread::join() {
   if (thread_.joinable()) thread_.join();
   if (const std::exception_ptr failure = std::exchange(*failure_, nullptr)) std::rethrow_exception(failure);
+}
+
+namespace {
+
+// Returns the lock file of a core, open and locked; empty if another process has locked it; Fd(-1) if no lock is
+// possible.
+std::optional<Fd> lock_core(const std::filesystem::path& folder, int core) {
+  const std::filesystem::path path = folder / fmt::format("verbscope-core-{}.lock", core);
+  // An existing file is opened without O_CREAT, which the kernel refuses for another user's file in such a folder
+  // (fs.protected_regular). A lock needs no write permission.
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file.get() < 0) {
+    file = Fd(open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (file.get() >= 0) static_cast<void>(fchmod(file.get(), 0666));  // regardless of the umask
+  }
+  if (file.get() < 0) return Fd();
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
+  return file;
+}
+
+}  // namespace
+
+std::filesystem::path core_lock_folder() {
+  return access("/run/lock", W_OK | X_OK) == 0 ? "/run/lock" : "/tmp";
+}
+
+bool CoreClaims::claim(int core) {
+  std::optional<Fd> lock = lock_core(folder_, core);
+  if (lock) locks_.push_back(std::move(*lock));
+  return lock.has_value();
+}
+
+CoreChoice CoreClaims::claim_free(const std::vector<int>& allowed, std::size_t wanted) {
+  CoreChoice choice;
+  std::vector<int> held;
+  for (const int core : allowed) {
+    if (choice.cores.size() == wanted) return choice;
+    (claim(core) ? choice.cores : held).push_back(core);
+  }
+  for (const int core : held) {
+    if (choice.cores.size() == wanted) break;
+    choice.cores.push_back(core);
+    choice.contested.push_back(core);
+  }
+  return choice;
+}
+
+CoreChoice CoreClaims::claim_named(const std::vector<int>& named, std::size_t wanted) {
+  CoreChoice choice{.cores = named, .contested = {}};
+  std::vector<int> seen;
+  for (std::size_t i = 0; i < std::min(wanted, named.size()); ++i) {
+    if (std::ranges::find(seen, named[i]) != seen.end()) continue;
+    seen.push_back(named[i]);
+    if (!claim(named[i])) choice.contested.push_back(named[i]);
+  }
+  return choice;
+}
+
+CpuSeconds process_cpu() {
+  rusage usage{};
+  check("read the CPU usage of this process", getrusage(RUSAGE_SELF, &usage));
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return {seconds(usage.ru_utime), seconds(usage.ru_stime)};
 }
 
 }  // namespace verbscope

@@ -1,13 +1,17 @@
-// Host threads that are pinned to a core, which is verified.
+// Threads of this machine: pinned to a core, which is verified; the cores that a process reserves; CPU time.
 #pragma once
 
+#include <cstddef>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "common/fd.hpp"
 
 namespace verbscope {
 
@@ -23,12 +27,12 @@ void pin_this_thread(int core);
 
 // Restricts the calling thread to `cores` for the lifetime of this object, which must be destroyed in the same thread;
 // then restores the old cores. No effect if `cores` is empty or the kernel refuses.
-class ThreadKeptTo {
+class ScopedAffinity {
  public:
-  explicit ThreadKeptTo(const std::vector<int>& cores);
-  ThreadKeptTo(const ThreadKeptTo&) = delete;
-  ThreadKeptTo& operator=(const ThreadKeptTo&) = delete;
-  ~ThreadKeptTo();
+  explicit ScopedAffinity(const std::vector<int>& cores);
+  ScopedAffinity(const ScopedAffinity&) = delete;
+  ScopedAffinity& operator=(const ScopedAffinity&) = delete;
+  ~ScopedAffinity();
 
  private:
   std::vector<int> before_;
@@ -57,5 +61,42 @@ class PinnedThread {
   std::unique_ptr<std::exception_ptr> failure_;  // written by the thread before it ends; *this may move
   std::jthread thread_;
 };
+
+// The folder for the lock files, writable for all users: /run/lock, else /tmp.
+std::filesystem::path core_lock_folder();
+
+struct CoreChoice {
+  std::vector<int> cores;      // in the order of the threads
+  std::vector<int> contested;  // those of them that another process has reserved
+};
+
+// Reserves cores for the threads of a process, among verbscope programs: one lock file (flock) per core,
+// verbscope-core-N.lock. The kernel releases the lock when its holder ends, also by a signal. The files remain.
+class CoreClaims {
+ public:
+  explicit CoreClaims(std::filesystem::path folder = core_lock_folder()) : folder_(std::move(folder)) {}
+
+  // Reserves `core` for the lifetime of this object. Returns false if another process or object has reserved it. A core
+  // whose file cannot be locked for lack of permissions counts as free.
+  bool claim(int core);
+
+  // Reserves `wanted` of the `allowed` cores in their order: free ones first. If they are too few, adds others.
+  CoreChoice claim_free(const std::vector<int>& allowed, std::size_t wanted);
+  // Reserves the first `wanted` of the cores that the user named.
+  CoreChoice claim_named(const std::vector<int>& named, std::size_t wanted);
+
+ private:
+  std::filesystem::path folder_;
+  std::vector<Fd> locks_;
+};
+
+struct CpuSeconds {
+  double user_s = 0;
+  double system_s = 0;
+  friend CpuSeconds operator-(CpuSeconds a, CpuSeconds b) { return {a.user_s - b.user_s, a.system_s - b.system_s}; }
+};
+
+// The CPU time of all threads of this process since its start (getrusage).
+CpuSeconds process_cpu();
 
 }  // namespace verbscope

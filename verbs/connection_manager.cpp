@@ -11,7 +11,7 @@
 
 #include "common/clock.hpp"
 #include "common/error.hpp"
-#include "verbs/gid.hpp"
+#include "verbs/endpoint.hpp"
 
 namespace verbscope {
 
@@ -57,7 +57,7 @@ ibv_qp_attr attributes_for(rdma_cm_id* id, ibv_qp_state state) {
   ibv_qp_attr attr{};
   attr.qp_state = state;
   int mask = 0;
-  check("librdmacm: the attributes of a QP", rdma_init_qp_attr(id, &attr, &mask));
+  check("librdmacm: read the attributes of a QP", rdma_init_qp_attr(id, &attr, &mask));
   return attr;
 }
 
@@ -67,11 +67,11 @@ ConnectionManager::ConnectionManager(const std::vector<CmPort>& ports, Picos tim
     : ports_(ports),
       timeout_(timeout),
       token_(std::uint64_t{std::random_device()()} << 32 | std::random_device()()),
-      asking_(open_channel()),
-      taking_(open_channel()) {
+      client_channel_(open_channel()),
+      server_channel_(open_channel()) {
   for (const CmPort& port : ports_) {
     sockaddr_storage address = socket_address(port.gid, 0);
-    Id& id = listeners_.emplace_back(make_id(taking_));
+    Id& id = listeners_.emplace_back(make_id(server_channel_));
     check(fmt::format("librdmacm: bind to {}", gid_text(port.gid)), rdma_bind_addr(id.get(), generic(address)));
     check(fmt::format("librdmacm: listen on {}", gid_text(port.gid)), rdma_listen(id.get(), kBacklog));
   }
@@ -80,7 +80,7 @@ ConnectionManager::ConnectionManager(const std::vector<CmPort>& ports, Picos tim
 ConnectionManager::Channel ConnectionManager::open_channel() {
   Channel channel(rdma_create_event_channel());
   if (!channel) fail("--rdma_cm: librdmacm: {} (is the module rdma_ucm loaded?)", errno_text(errno));
-  check("librdmacm: make its events wait for nobody", fcntl(channel->fd, F_SETFL, O_NONBLOCK));
+  check("librdmacm: make the event channel non-blocking", fcntl(channel->fd, F_SETFL, O_NONBLOCK));
   return channel;
 }
 
@@ -101,17 +101,17 @@ ConnectionManager::Event ConnectionManager::next_event(const Channel& channel, c
   for (;;) {
     rdma_cm_event* event = nullptr;
     if (rdma_get_cm_event(channel.get(), &event) == 0) {
-      Event told{event->event, event->status, event->id, {}};
+      Event received{event->event, event->status, event->id, {}};
       const rdma_conn_param& param = event->param.conn;
-      if (told.type == RDMA_CM_EVENT_CONNECT_REQUEST && param.private_data_len >= sizeof told.request) {
-        std::memcpy(&told.request, param.private_data, sizeof told.request);
+      if (received.type == RDMA_CM_EVENT_CONNECT_REQUEST && param.private_data_len >= sizeof received.request) {
+        std::memcpy(&received.request, param.private_data, sizeof received.request);
       }
-      check("librdmacm: give an event back", rdma_ack_cm_event(event));
-      return told;
+      check("librdmacm: acknowledge an event", rdma_ack_cm_event(event));
+      return received;
     }
     if (errno != EAGAIN && errno != EINTR) throw_errno("librdmacm: " + what, errno);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - TscClock::now()).count();
-    if (left <= 0) fail("librdmacm: {}: nothing after {} s", what, to_seconds(timeout_));
+    if (left <= 0) fail("librdmacm: {}: no event within {} s", what, to_seconds(timeout_));
     pollfd entry{channel->fd, POLLIN, 0};
     if (::poll(&entry, 1, static_cast<int>(left)) < 0 && errno != EINTR) throw_errno("poll", errno);
   }
@@ -133,74 +133,74 @@ const CmPort& ConnectionManager::port_of(const rdma_cm_id* id) const {
   const auto found = std::ranges::find_if(
       ports_, [&](const CmPort& port) { return port.device == device && port.number == id->port_num; });
   if (found != ports_.end()) return *found;
-  fail("librdmacm: the connection goes by {}:{}, which is no port of this run", device, id->port_num);
+  fail("librdmacm: the connection uses {}:{}, which is not a port of this run", device, id->port_num);
 }
 
-CmConnection ConnectionManager::learn(rdma_cm_id* id, const CmPort& port) const {
+CmConnection ConnectionManager::read_connection(rdma_cm_id* id, const CmPort& port) const {
   const ibv_qp_attr receive = attributes_for(id, IBV_QPS_RTR);
   const ibv_qp_attr send = attributes_for(id, IBV_QPS_RTS);
-  CmConnection it;
-  const ibv_ah_attr& way = receive.ah_attr;
-  it.path = {.port = way.port_num,
-             .global = way.is_global != 0,
-             .lid = way.dlid,
-             .gid = way.grh.dgid,
-             .gid_index = way.grh.sgid_index,
-             .service_level = way.sl,
-             .traffic_class = way.grh.traffic_class,
-             .flow_label = way.grh.flow_label};
-  if (it.path.gid_index != port.gid_index) {
-    fail("librdmacm: its path begins at GID index {}, not at {}: choose that by --gid_index", it.path.gid_index,
-         port.gid_index);
+  CmConnection connection;
+  const ibv_ah_attr& ah = receive.ah_attr;
+  connection.path = {.port = ah.port_num,
+                     .global = ah.is_global != 0,
+                     .lid = ah.dlid,
+                     .gid = ah.grh.dgid,
+                     .gid_index = ah.grh.sgid_index,
+                     .service_level = ah.sl,
+                     .traffic_class = ah.grh.traffic_class,
+                     .flow_label = ah.grh.flow_label};
+  if (connection.path.gid_index != port.gid_index) {
+    fail("librdmacm: the path uses local GID index {} instead of {}; set --gid_index {}", connection.path.gid_index,
+         port.gid_index, connection.path.gid_index);
   }
-  it.mtu = receive.path_mtu;
-  it.peer_qpn = receive.dest_qp_num;
-  it.peer_psn = receive.rq_psn;
-  it.psn = send.sq_psn;
-  return it;
+  connection.mtu = receive.path_mtu;
+  connection.peer_qpn = receive.dest_qp_num;
+  connection.peer_psn = receive.rq_psn;
+  connection.psn = send.sq_psn;
+  return connection;
 }
 
-void ConnectionManager::ask(std::size_t port, const CmAddress& to, const CmRequest& request, std::uint32_t qpn,
-                            const CmDepths& depths, const std::function<void(const CmConnection&)>& make_ready) {
+void ConnectionManager::connect(std::size_t port, const CmAddress& to, const CmRequest& request, std::uint32_t qpn,
+                                const CmDepths& depths, const std::function<void(const CmConnection&)>& make_ready) {
   const std::string peer = gid_text(to.gid);
   const auto wait_ms = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(timeout_).count());
   sockaddr_storage from = socket_address(ports_[port].gid, 0), target = socket_address(to.gid, to.port);
-  rdma_cm_id* const id = connections_.emplace_back(make_id(asking_)).get();
-  const std::string address = fmt::format("find the address {}", peer), way = fmt::format("find a way to {}", peer),
+  rdma_cm_id* const id = connections_.emplace_back(make_id(client_channel_)).get();
+  const std::string address = fmt::format("find the address {}", peer), route = fmt::format("find a route to {}", peer),
                     connection = fmt::format("connect to {} port {}", peer, to.port);
   check("librdmacm: " + address, rdma_resolve_addr(id, generic(from), generic(target), wait_ms));
-  expect(asking_, RDMA_CM_EVENT_ADDR_RESOLVED, address);
+  expect(client_channel_, RDMA_CM_EVENT_ADDR_RESOLVED, address);
   const CmPort& own = port_of(id);
-  check("librdmacm: " + way, rdma_resolve_route(id, wait_ms));
-  expect(asking_, RDMA_CM_EVENT_ROUTE_RESOLVED, way);
+  check("librdmacm: " + route, rdma_resolve_route(id, wait_ms));
+  expect(client_channel_, RDMA_CM_EVENT_ROUTE_RESOLVED, route);
   rdma_conn_param param = parameters(depths, qpn);
   param.private_data = &request;
   param.private_data_len = sizeof request;
   check("librdmacm: " + connection, rdma_connect(id, &param));
-  expect(asking_, RDMA_CM_EVENT_CONNECT_RESPONSE, connection);
-  make_ready(learn(id, own));
+  expect(client_channel_, RDMA_CM_EVENT_CONNECT_RESPONSE, connection);
+  make_ready(read_connection(id, own));
   check("librdmacm: " + connection, rdma_establish(id));
 }
 
-void ConnectionManager::take(std::size_t count, const CmDepths& depths,
-                             const std::function<std::uint32_t(const CmRequest&, const CmConnection&)>& make_ready) {
-  for (std::size_t taken = 0, established = 0; established < count;) {
-    const std::string what = fmt::format("wait for peers, of which {} of {} are connected", established, count);
-    const Event event = next_event(taking_, what);
+void ConnectionManager::accept(std::size_t count, const CmDepths& depths,
+                               const std::function<std::uint32_t(const CmRequest&, const CmConnection&)>& make_ready) {
+  for (std::size_t accepted = 0, established = 0; established < count;) {
+    const std::string what = fmt::format("wait for peers ({} of {} connected)", established, count);
+    const Event event = next_event(server_channel_, what);
     if (event.type == RDMA_CM_EVENT_ESTABLISHED) {
       ++established;
       continue;
     }
     if (event.type != RDMA_CM_EVENT_CONNECT_REQUEST) fail("librdmacm: {}: {}", what, rdma_event_str(event.type));
     Id id(event.id);
-    if (taken == count || event.request.token != token_) {  // not from this run
+    if (accepted == count || event.request.token != token_) {  // not from this run
       rdma_reject(id.get(), nullptr, 0);
       continue;
     }
-    rdma_conn_param param = parameters(depths, make_ready(event.request, learn(id.get(), port_of(id.get()))));
-    check("librdmacm: take a request", rdma_accept(id.get(), &param));
+    rdma_conn_param param = parameters(depths, make_ready(event.request, read_connection(id.get(), port_of(id.get()))));
+    check("librdmacm: accept a request", rdma_accept(id.get(), &param));
     connections_.push_back(std::move(id));
-    ++taken;
+    ++accepted;
   }
 }
 

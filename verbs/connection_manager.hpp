@@ -67,13 +67,13 @@ class ConnectionManager {
   std::uint64_t token() const { return token_; }
 
   // Connects QP `qpn` of a local port to the node at `to`. `make_ready` must move the QP to RTS. Throws Error.
-  void ask(std::size_t port, const CmAddress& to, const CmRequest& request, std::uint32_t qpn, const CmDepths& depths,
-           const std::function<void(const CmConnection&)>& make_ready);
+  void connect(std::size_t port, const CmAddress& to, const CmRequest& request, std::uint32_t qpn,
+               const CmDepths& depths, const std::function<void(const CmConnection&)>& make_ready);
 
   // Accepts requests until `count` are established. `make_ready` must move the requested QP to RTS and return its
   // number. Rejects requests without the token. Throws Error.
-  void take(std::size_t count, const CmDepths& depths,
-            const std::function<std::uint32_t(const CmRequest&, const CmConnection&)>& make_ready);
+  void accept(std::size_t count, const CmDepths& depths,
+              const std::function<std::uint32_t(const CmRequest&, const CmConnection&)>& make_ready);
 
  private:
   template <auto kDestroy>
@@ -96,15 +96,15 @@ class ConnectionManager {
   static Id make_id(const Channel& channel);
   Event next_event(const Channel& channel, const std::string& what) const;
   void expect(const Channel& channel, rdma_cm_event_type type, const std::string& what) const;
-  CmConnection learn(rdma_cm_id* id, const CmPort& port) const;
+  CmConnection read_connection(rdma_cm_id* id, const CmPort& port) const;
   // The local port of a connection. Throws Error if it is not one of `ports_`.
   const CmPort& port_of(const rdma_cm_id* id) const;
 
   std::vector<CmPort> ports_;
   Picos timeout_;
   std::uint64_t token_;
-  // In the order of dependence, because members are destroyed from the last.
-  Channel asking_, taking_;
+  // Later members depend on earlier ones and are destroyed first.
+  Channel client_channel_, server_channel_;
   std::vector<Id> listeners_;
   std::list<Id> connections_;
 };

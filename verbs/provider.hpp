@@ -4,7 +4,7 @@
 //
 // The data path does not use this interface: ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq and
 // ibv_req_notify_cq go through ibv_context::ops of the opened context, and the ibv_wr_* builders through the ibv_qp_ex
-// that `qp_to_qp_ex` returns. Node (verbs/node.hpp) waits for completion events.
+// that `qp_to_qp_ex` returns. Node (machine/node.hpp) waits for completion events.
 #pragma once
 
 #include <infiniband/verbs.h>

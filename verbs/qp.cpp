@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "verbs/extended_qp.hpp"
+#include "verbs/endpoint.hpp"
 #include "verbs/ibv_codes.hpp"
-#include "verbs/path.hpp"
+#include "verbs/qp_rules.hpp"
 #include "verbs/resources.hpp"
 
 namespace verbscope {
@@ -22,8 +22,8 @@ namespace {
 struct Capability {
   const char* name;
   const char* unit;
-  int QpOptions::*asked;
-  int smallest;
+  int QpOptions::*field;
+  int minimum;
 };
 
 constexpr std::array kCapabilities = {
@@ -61,7 +61,7 @@ Attr init_attributes(const QpOptions& options) {
 }
 
 // Null and errno if the device refuses.
-ibv_qp* ask_for(const Pd& pd, const QpOptions& options) {
+ibv_qp* try_create(const Pd& pd, const QpOptions& options) {
   if (!options.builder) {
     auto attr = init_attributes<ibv_qp_init_attr>(options);
     return pd.provider().create_qp(pd.get(), &attr);
@@ -74,30 +74,30 @@ ibv_qp* ask_for(const Pd& pd, const QpOptions& options) {
 }
 
 bool device_accepts(const Pd& pd, const QpOptions& options) {
-  ibv_qp* qp = ask_for(pd, options);
+  ibv_qp* qp = try_create(pd, options);
   if (qp == nullptr) return false;
-  check_errno("destroy a QP made to ask the device", pd.provider().destroy_qp(qp));
+  check_errno("destroy a trial QP", pd.provider().destroy_qp(qp));
   return true;
 }
 
 // The largest value of `field` that the device accepts with the other options unchanged. Precondition: it accepts
-// `good` and refuses `refused`.
-int bisect(const Pd& pd, QpOptions options, int QpOptions::*field, int good, int refused) {
-  while (refused - good > 1) {
-    const int middle = good + (refused - good) / 2;
+// `accepted` and refuses `refused`.
+int bisect(const Pd& pd, QpOptions options, int QpOptions::*field, int accepted, int refused) {
+  while (refused - accepted > 1) {
+    const int middle = accepted + (refused - accepted) / 2;
     options.*field = middle;
-    (device_accepts(pd, options) ? good : refused) = middle;
+    (device_accepts(pd, options) ? accepted : refused) = middle;
   }
-  return good;
+  return accepted;
 }
 
 // One line for each option that exceeds the limits in the device's attributes.
 std::vector<std::string> beyond_attributes(const ibv_device_attr& device, const QpOptions& options) {
   std::vector<std::string> lines;
-  const auto compare = [&](const Capability& capability, int offered) {
-    const int asked = options.*capability.asked;
-    if (asked > offered) {
-      lines.push_back(fmt::format("{} {} asked, the device offers {}", capability.name, asked, offered));
+  const auto compare = [&](const Capability& capability, int limit) {
+    const int requested = options.*capability.field;
+    if (requested > limit) {
+      lines.push_back(fmt::format("{} {} requested, the device supports up to {}", capability.name, requested, limit));
     }
   };
   compare(kCapabilities[1], device.max_qp_wr);
@@ -110,14 +110,14 @@ std::vector<std::string> beyond_attributes(const ibv_device_attr& device, const 
 // Finds the refused capability by lowering one at a time.
 std::optional<std::string> refused_capability(const Pd& pd, const QpOptions& options) {
   for (const Capability& capability : kCapabilities) {
-    const int asked = options.*capability.asked;
-    if (asked <= capability.smallest) continue;
+    const int requested = options.*capability.field;
+    if (requested <= capability.minimum) continue;
     QpOptions lowered = options;
-    lowered.*capability.asked = capability.smallest;
+    lowered.*capability.field = capability.minimum;
     if (!device_accepts(pd, lowered)) continue;
-    const int offered = bisect(pd, options, capability.asked, capability.smallest, asked);
-    return fmt::format("{} {}{} asked, the device offers {} with the rest as asked", capability.name, asked,
-                       capability.unit, offered);
+    const int limit = bisect(pd, options, capability.field, capability.minimum, requested);
+    return fmt::format("{} {}{} requested, the device supports up to {} with the other values as requested",
+                       capability.name, requested, capability.unit, limit);
   }
   return std::nullopt;
 }
@@ -135,13 +135,13 @@ std::optional<std::string> refused_capability(const Pd& pd, const QpOptions& opt
     if (!beyond.empty()) fail("{}: {}", what, fmt::join(beyond, "; "));
   }
   if (const auto capability = refused_capability(pd, options)) fail("{}: {}", what, *capability);
-  fail("{}: {} (asked: inline data {} bytes, send queue depth {}, receive queue depth {}, SGEs {} and {})", what,
+  fail("{}: {} (requested: inline data {} bytes, send queue depth {}, receive queue depth {}, SGEs {} and {})", what,
        errno_text(error), options.max_inline, options.send_depth, options.recv_depth, options.send_sge,
        options.recv_sge);
 }
 
 ibv_qp* create_qp(const Pd& pd, const QpOptions& options) {
-  ibv_qp* qp = ask_for(pd, options);
+  ibv_qp* qp = try_create(pd, options);
   if (qp == nullptr) explain_refusal(pd, options, errno);
   return qp;
 }
@@ -171,9 +171,9 @@ void Qp::to_init(const QpInit& options) {
     attr.qkey = options.qkey;
     mask |= IBV_QP_QKEY;
   } else {
-    const int never = (transport.verbs.has(Verb::read) ? 0 : int{IBV_ACCESS_REMOTE_READ}) |
-                      (transport.verbs.has(Verb::fetch_add) ? 0 : int{IBV_ACCESS_REMOTE_ATOMIC});
-    attr.qp_access_flags = static_cast<unsigned>(options.access & ~never);
+    const int unsupported = (transport.verbs.has(Verb::read) ? 0 : int{IBV_ACCESS_REMOTE_READ}) |
+                            (transport.verbs.has(Verb::fetch_add) ? 0 : int{IBV_ACCESS_REMOTE_ATOMIC});
+    attr.qp_access_flags = static_cast<unsigned>(options.access & ~unsupported);
     mask |= IBV_QP_ACCESS_FLAGS;
   }
   modify(attr, mask, "from RESET to INIT");
@@ -232,7 +232,7 @@ ibv_qp_state Qp::state() const {
 int largest_inline(const Pd& pd, const QpOptions& options) {
   QpOptions probe = options;
   probe.max_inline = 0;
-  check_errno("destroy a QP made to ask the device", pd.provider().destroy_qp(create_qp(pd, probe)));
+  check_errno("destroy a trial QP", pd.provider().destroy_qp(create_qp(pd, probe)));
   int good = 0;
   int next = 64;
   for (; next < kInlineSearchEnd; good = next, next *= 2) {

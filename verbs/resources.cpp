@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "verbs/path.hpp"
+#include "verbs/endpoint.hpp"
 
 namespace verbscope {
 
@@ -79,7 +79,7 @@ ibv_srq* create_srq(const Pd& pd, int depth, int sge) {
   if (pd.provider().query_device(pd.get()->context, &device) == 0) {
     if (device.max_srq == 0) fail("not supported by {}: shared receive queues", name);
     if (depth > device.max_srq_wr || sge > device.max_srq_sge) {
-      fail("{}: {} offers depth {} and {} SGEs", what, name, device.max_srq_wr, device.max_srq_sge);
+      fail("{}: {} supports up to depth {} and {} SGEs", what, name, device.max_srq_wr, device.max_srq_sge);
     }
   }
   fail("{} on {}: {}", what, name, errno_text(error));
@@ -89,9 +89,9 @@ ibv_cq* create_cq(const Device& device, int entries, ibv_comp_channel* channel) 
   ibv_cq* cq = device.provider().create_cq(device.get(), entries, channel);
   if (cq == nullptr) {
     const int error = errno;
-    const int offered = device.attributes().max_cqe;
-    if (entries > offered) {
-      fail("create a completion queue of {} entries: {} offers {}", entries, device.name(), offered);
+    const int limit = device.attributes().max_cqe;
+    if (entries > limit) {
+      fail("create a completion queue of {} entries: {} supports up to {}", entries, device.name(), limit);
     }
     fail("create a completion queue of {} entries on {}: {}", entries, device.name(), errno_text(error));
   }
@@ -111,7 +111,7 @@ Device::Device(Provider& provider, const std::string& spec)
         Spec parsed{spec.substr(0, colon)};
         if (colon != std::string::npos) parsed.port = parse_port(spec, std::string_view(spec).substr(colon + 1));
         const std::vector<std::string> found = provider.device_names();
-        if (found.empty()) fail("no RDMA device found{}", spec.empty() ? "" : ", asked for \"" + spec + '"');
+        if (found.empty()) fail("no RDMA device found{}", spec.empty() ? "" : "; requested \"" + spec + '"');
         if (parsed.name.empty()) parsed.name = found.front();
         if (std::ranges::find(found, parsed.name) == found.end()) {
           fail("no RDMA device \"{}\": found {}", parsed.name, fmt::join(found, ", "));
@@ -142,7 +142,8 @@ namespace {
 
 ibv_td* alloc_td(const Device& device) {
   ibv_td* const td = device.provider().alloc_td(device.get());
-  if (td == nullptr && is_unsupported(errno)) fail("not supported by {}: a doorbell register a thread", device.name());
+  if (td == nullptr && is_unsupported(errno))
+    fail("not supported by {}: one doorbell register per thread", device.name());
   return check_pointer("allocate a thread domain on " + device.name(), td);
 }
 
@@ -174,13 +175,13 @@ Srq::Srq(const Pd& pd, int depth, int sge) : Owned(pd.provider(), create_srq(pd,
 namespace {
 
 // The largest inline receive that the device accepts, below `too_many`.
-std::uint32_t most_inline_recv(const Device& device, Transport transport, Verb verb, std::uint32_t too_many) {
-  std::uint32_t most = 0;
-  while (most + 1 < too_many) {
-    const std::uint32_t middle = most + (too_many - most) / 2;
-    (device.provider().set_inline_recv(device.get(), transport, verb, middle) == 0 ? most : too_many) = middle;
+std::uint32_t max_inline_recv(const Device& device, Transport transport, Verb verb, std::uint32_t too_many) {
+  std::uint32_t accepted = 0;
+  while (accepted + 1 < too_many) {
+    const std::uint32_t middle = accepted + (too_many - accepted) / 2;
+    (device.provider().set_inline_recv(device.get(), transport, verb, middle) == 0 ? accepted : too_many) = middle;
   }
-  return most;
+  return accepted;
 }
 
 }  // namespace
@@ -192,8 +193,8 @@ void set_inline_recv(const Device& device, Transport transport, Verb verb, std::
     fail("not supported by {}: inline receive of {} {}", device.name(), to_string(transport), to_string(verb));
   }
   if (error == EINVAL) {
-    fail("not supported by {}: inline receive of {} bytes, it offers up to {}", device.name(), bytes,
-         most_inline_recv(device, transport, verb, bytes));
+    fail("not supported by {}: inline receive of {} bytes (up to {} bytes are supported)", device.name(), bytes,
+         max_inline_recv(device, transport, verb, bytes));
   }
   fail("inline receive of {} bytes on {}: {}", bytes, device.name(), errno_text(error));
 }

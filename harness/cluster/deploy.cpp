@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/record.hpp"
 #include "harness/cluster/remote_call.hpp"
 #include "harness/process/child.hpp"
 #include "harness/process/find_program.hpp"

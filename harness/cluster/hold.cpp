@@ -6,7 +6,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "common/input_file.hpp"
+#include "common/files.hpp"
 #include "harness/cluster/hold_protocol.hpp"
 #include "harness/process/child.hpp"
 #include "harness/process/cores.hpp"

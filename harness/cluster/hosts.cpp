@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "common/error.hpp"
-#include "common/input_file.hpp"
+#include "common/files.hpp"
 #include "harness/cluster/host_range.hpp"
 #include "harness/cluster/host_words.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 #include "harness/process/cores.hpp"
 
 namespace verbscope {

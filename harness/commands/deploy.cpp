@@ -44,7 +44,7 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
     } catch (const InterruptedError&) {
       throw;
     } catch (const Error& error) {
-      tell_error(error.what());
+      print_error(error.what());
       failed = true;
     }
   }

@@ -76,14 +76,14 @@ Action add_diff(CLI::App& command) {
       print_format(stdout, "{}\n", pretty_json(diff_json(diff)));
     } else if (options->format == "csv") {
       std::istringstream told(environment_text(diff.environment));
-      for (std::string line; std::getline(told, line);) tell_error(line);
+      for (std::string line; std::getline(told, line);) print_error(line);
       print_format(stdout, "{}", diff_csv(diff));
     } else {
       print_format(stdout, "{}", diff_text(diff, terminal_width(stdout)));
     }
     const std::string failure = gate_failure(diff, options->strict);
     if (failure.empty()) return 0;
-    tell_error("diff: " + failure);
+    print_error("diff: " + failure);
     return 1;
   };
 }

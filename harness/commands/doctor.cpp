@@ -62,7 +62,7 @@ int examine_all(const DoctorOptions& options, std::FILE* out) {
     } catch (const InterruptedError&) {
       throw;
     } catch (const Error& error) {
-      tell_error(error.what());
+      print_error(error.what());
       failed = true;
     }
   }

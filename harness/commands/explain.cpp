@@ -55,7 +55,7 @@ std::vector<Explanation> answers(const std::vector<const Record*>& records, cons
   if (records.size() > 1) runs.budget = {.runs = kRunsOfMany, .given = true};
   if (!options.budget.empty()) runs.budget = parse_budget(options.budget);
   if (!options.target.empty()) runs.target = parse_target_rate(options.target);
-  if (records.size() == 1) runs.told = tell_error;
+  if (records.size() == 1) runs.told = print_error;
   std::atomic<std::size_t> done = 0;
   const auto begin = std::chrono::steady_clock::now();
   std::atomic<long> told = 0;
@@ -63,7 +63,7 @@ std::vector<Explanation> answers(const std::vector<const Record*>& records, cons
     out[i] = explain_by_runs(*records[i], runs, cache);
     const long tens = (std::chrono::steady_clock::now() - begin) / std::chrono::seconds(10);
     if (const std::size_t count = ++done; tens > told.exchange(tens) && count < records.size())
-      tell_error(fmt::format("{} of {} points explained", count, records.size()));
+      print_error(fmt::format("{} of {} points explained", count, records.size()));
   });
   return out;
 }

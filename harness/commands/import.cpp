@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "common/cli.hpp"
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 #include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "common/files.hpp"
 #include "common/help.hpp"
-#include "common/input_file.hpp"
 #include "common/option_values.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/load_sweep.hpp"

@@ -6,7 +6,7 @@
 
 #include "common/cli.hpp"
 #include "common/error.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 #include "harness/commands/command.hpp"
 
 namespace verbscope {

@@ -5,7 +5,7 @@
 
 #include "analysis/points.hpp"
 #include "analysis/where.hpp"
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 #include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"

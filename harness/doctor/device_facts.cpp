@@ -23,7 +23,7 @@ std::string part_after_colon(const std::string& text) {
 // Some drivers count per port, others per device.
 Json stall_facts(const SysTree& sys, const std::string& folder) {
   Json stalls = Json::object();
-  for (const StallCounter& each : stall_counters()) {
+  for (const StallCounter& each : kStallCounters) {
     const std::string name(each.name);
     const long long count = sys.read_number(folder + "/hw_counters/" + name).value_or(0);
     if (count > 0) stalls[name] = count;

@@ -10,7 +10,7 @@ namespace verbscope {
 // if its physical function is on this machine), iommu (the type of its group), slot (the PCI address without the
 // function number, which functions of one card share), pcie {speed, width, max_speed, max_width, as in /sys}, ports
 // [{port, state, link_layer, rate, mtu_bytes, netdev, netdev_mtu_bytes, gids [{index, gid, type}], stalls {counter:
-// count since the driver was loaded}}]. `stalls`, per port and for the device as a whole, has those of stall_counters()
+// count since the driver was loaded}}]. `stalls`, per port and for the device as a whole, has those of kStallCounters
 // that are not 0. Unknown values are null. mtu_bytes is the largest path MTU that the Ethernet device allows; the MTU
 // of InfiniBand is not in /sys.
 Json rdma_device_facts(const SysTree& sys);

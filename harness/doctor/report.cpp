@@ -17,7 +17,7 @@ std::string or_unknown(const Json& value) {
 // One line of the stall counters that are not 0, counted since the driver was loaded; empty if there are none.
 std::string stalls_line(const Json& stalls) {
   std::vector<std::string> parts;
-  for (const StallCounter& each : stall_counters()) {
+  for (const StallCounter& each : kStallCounters) {
     const Json& count = fact_at(stalls, std::string(each.name).c_str());
     if (count.is_number())
       parts.push_back(fmt::format("{} {} ({}: {})", fact_text(count), each.unit, each.name, each.cause));

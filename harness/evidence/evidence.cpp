@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "common/input_file.hpp"
+#include "common/files.hpp"
 #include "harness/evidence/error_figures.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/parallel.hpp"

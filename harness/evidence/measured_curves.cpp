@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "analysis/gnuplot.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {

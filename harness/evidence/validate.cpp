@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/cli.hpp"
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 #include "common/terminal.hpp"
 #include "harness/evidence/validation_text.hpp"
 #include "harness/sweep/parallel.hpp"

@@ -6,11 +6,10 @@
 #include <optional>
 
 #include "analysis/points.hpp"
-#include "common/environment.hpp"
-#include "common/input_file.hpp"
+#include "common/files.hpp"
+#include "common/record.hpp"
 #include "common/terminal.hpp"
-#include "counters/pcm_iio.hpp"
-#include "counters/pcm_pcie.hpp"
+#include "counters/tool_formats.hpp"
 #include "harness/import/loose_json.hpp"
 #include "harness/import/pcm_csv.hpp"
 #include "harness/import/perftest_output.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "counters/tool_format.hpp"
+#include "counters/tool_log.hpp"
 #include "harness/import/tool_output.hpp"
 
 namespace verbscope {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "counters/tool_format.hpp"
+#include "counters/tool_log.hpp"
 #include "harness/import/text.hpp"
 
 namespace verbscope {

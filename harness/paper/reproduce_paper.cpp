@@ -10,7 +10,7 @@
 #include <set>
 
 #include "common/cli.hpp"
-#include "common/input_file.hpp"
+#include "common/files.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
 #include "harness/paper/curves.hpp"

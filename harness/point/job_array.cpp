@@ -5,8 +5,7 @@
 #include <sstream>
 
 #include "common/cli.hpp"
-#include "common/input_file.hpp"
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 #include "common/paths.hpp"
 #include "common/record.hpp"
 #include "common/terminal.hpp"
@@ -105,7 +104,7 @@ int run_job_array(const RunOptions& options, const std::string& hosts, const std
   if (end == WaitEnd::interrupted) {
     Child cancel({scancel, job});
     wait_children({&cancel}, Clock::now() + std::chrono::seconds(30), nullptr, [&] { return !cancel.running(); });
-    tell_error(fmt::format("interrupted: job {} is cancelled", job));
+    print_error(fmt::format("interrupted: job {} is cancelled", job));
     wait_children({&child}, Clock::now() + std::chrono::seconds(30), nullptr, ended);
   }
   const int status = collect_parts(results, out);
@@ -139,15 +138,15 @@ int collect_parts(const std::filesystem::path& results, std::FILE* out) {
     if (record->second.status == RecordStatus::failed) ++failed;
     writer.append(record->second);
   }
-  if (failed > 0) tell_error(fmt::format("{} of {} points failed", failed, found));
+  if (failed > 0) print_error(fmt::format("{} of {} points failed", failed, found));
   print_format(out, "records: {}\n", results.string());
   if (missing_count == 0) {
     std::filesystem::remove_all(parts);
     return failed > 0 ? 1 : 0;
   }
   replace_file(parts / "points", missing);  // the next `verbscope collect` handles only these
-  tell_error(fmt::format("{} points have no record yet; what the tasks printed is in {}", missing_count,
-                         (parts / "*.log").string()));
+  print_error(fmt::format("{} points have no record yet; what the tasks printed is in {}", missing_count,
+                          (parts / "*.log").string()));
   return 1;
 }
 

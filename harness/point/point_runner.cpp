@@ -4,8 +4,8 @@
 #include <random>
 #include <tuple>
 
-#include "common/environment.hpp"
 #include "common/paths.hpp"
+#include "common/record.hpp"
 #include "nic_sim/profile/profile.hpp"
 
 namespace verbscope {

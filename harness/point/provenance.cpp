@@ -3,7 +3,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "common/secrets.hpp"
+#include "common/cli.hpp"
 
 namespace verbscope {
 namespace {

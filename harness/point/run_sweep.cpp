@@ -6,7 +6,7 @@
 #include <map>
 
 #include "common/cli.hpp"
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
 #include "harness/point/job_array.hpp"
@@ -25,18 +25,18 @@ int report_outcome(const PointsOutcome& outcome, std::size_t points, const Resul
   const std::string results = writer.path().string();
   if (outcome.interrupted) {
     print_text(out, "\n");
-    tell_error(fmt::format("interrupted: the points that had ended are in {}; --resume does the rest", results));
+    print_error(fmt::format("interrupted: the points that had ended are in {}; --resume does the rest", results));
     return kExitInterrupted;
   }
   print_format(out, "records: {}\n", results);
   if (outcome.ended < points) {
-    tell_error(fmt::format("stopped at the first failure: {} points did not run", points - outcome.ended));
+    print_error(fmt::format("stopped at the first failure: {} points did not run", points - outcome.ended));
   }
   if (outcome.failed > 0) {
-    tell_error(fmt::format("{} of {} points failed; the first: {}", outcome.failed, outcome.ended, outcome.reason));
+    print_error(fmt::format("{} of {} points failed; the first: {}", outcome.failed, outcome.ended, outcome.reason));
   }
   if (writer.moved()) {
-    tell_error(fmt::format("the first records are where {} went: it was deleted or renamed meanwhile", results));
+    print_error(fmt::format("the first records are where {} went: it was deleted or renamed meanwhile", results));
   }
   return outcome.failed > 0 || writer.moved() ? 1 : 0;
 }

@@ -1,7 +1,7 @@
 #include "harness/process/cores.hpp"
 
 #include "common/error.hpp"
-#include "common/input_file.hpp"
+#include "common/files.hpp"
 
 namespace verbscope {
 

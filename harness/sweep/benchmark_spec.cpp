@@ -8,7 +8,7 @@
 
 #include "common/cli.hpp"
 #include "common/option_values.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "common/error.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 #include "harness/process/child.hpp"
 
 namespace verbscope {

@@ -4,9 +4,9 @@
 #include <functional>
 #include <sstream>
 
-#include "common/input_file.hpp"
+#include "common/files.hpp"
 #include "common/paths.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/formula.hpp"
 

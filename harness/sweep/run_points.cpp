@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "common/digits.hpp"
+#include "common/text.hpp"
 #include "harness/sweep/ordered_results.hpp"
 #include "harness/sweep/parallel.hpp"
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "common/input_file.hpp"
+#include "common/files.hpp"
 #include "common/record.hpp"
 
 namespace verbscope {

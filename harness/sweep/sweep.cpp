@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/record.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 #include "harness/sweep/formula.hpp"
 #include "harness/sweep/point_options.hpp"
 
@@ -23,7 +23,7 @@ const std::vector<std::string> kFabricKinds = {"sim", "verbs", "null", "host"};
 void check_fabric(const std::string& fabric, const std::string& where) {
   if (std::ranges::find(kFabricKinds, fabric) != kFabricKinds.end()) return;
   if (fabric.starts_with("sim:") && fabric.size() > 4) return;
-  fail("{}: expected sim:NAME, {}, got \"{}\"", where, any_of(kFabricKinds), fabric);
+  fail("{}: expected sim:NAME, {}, got \"{}\"", where, or_list(kFabricKinds), fabric);
 }
 
 std::vector<std::string> parse_fabrics(const Json& json, const std::string& where) {

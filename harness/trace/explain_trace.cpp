@@ -1,7 +1,7 @@
 #include "harness/trace/explain_trace.hpp"
 
 #include "common/error.hpp"
-#include "common/words.hpp"
+#include "common/text.hpp"
 #include "harness/trace/findings.hpp"
 #include "harness/trace/program_json.hpp"
 

@@ -1,6 +1,6 @@
 #include "harness/trace/trace_record.hpp"
 
-#include "common/environment.hpp"
+#include "common/record.hpp"
 #include "drivers_patch/counter_report.hpp"
 #include "harness/trace/findings.hpp"
 #include "harness/trace/program_json.hpp"

@@ -1,8 +1,8 @@
 #include "harness/what_if/simulated_runs.hpp"
 
 #include "analysis/points.hpp"
+#include "common/files.hpp"
 #include "common/hash.hpp"
-#include "common/output_file.hpp"
 #include "harness/point/point_runner.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/what_if/twice.hpp"

@@ -6,8 +6,8 @@
 
 #include "analysis/points.hpp"
 #include "analysis/shape_changes.hpp"
-#include "common/environment.hpp"
 #include "common/paths.hpp"
+#include "common/record.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/progress.hpp"
 #include "harness/what_if/point_again.hpp"

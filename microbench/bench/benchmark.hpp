@@ -73,7 +73,8 @@ struct ThreadSetup {
   LocalRegion region;
   std::vector<Lane> lanes;
   bool huge_pages;
-  // For threads that share QPs: the completions that they poll for each other, and the number of this thread among them.
+  // For threads that share QPs: the completions that they poll for each other, and the number of this thread among
+  // them.
   SharedCompletions* shared = nullptr;  // null: the thread has its own QPs
   std::uint32_t member = 0;
 };
@@ -131,8 +132,8 @@ struct RegionNeeds {
   bool huge_pages = false;  // 2 MB
 };
 
-// A counter of simulated adapters (`extra` in docs/records.md) that counts each operation of the rate once. It is summed
-// over the adapters of `side`; without a side, over all adapters.
+// A counter of simulated adapters (`extra` in docs/records.md) that counts each operation of the rate once. It is
+// summed over the adapters of `side`; without a side, over all adapters.
 struct OperationCount {
   std::optional<Side> side = Side::server;
   std::string name;

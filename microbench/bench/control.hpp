@@ -1,6 +1,6 @@
-// Shared by the controller and the benchmark threads of one process while a point runs: the phase, the order to quit, and
-// one tally per thread. Data path: no allocation, and inline calls only. A thread wakes the controller when it has noted
-// a phase.
+// Shared by the controller and the benchmark threads of one process while a point runs: the phase, the order to quit,
+// and one tally per thread. Data path: no allocation, and inline calls only. A thread wakes the controller when it has
+// noted a phase.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,7 +13,7 @@
 #include <span>
 
 #include "common/awaited.hpp"
-#include "common/event_fd.hpp"
+#include "common/fd.hpp"
 #include "common/units.hpp"
 #include "machine/node.hpp"
 #include "machine/phase.hpp"
@@ -37,8 +37,8 @@ struct RunEnd {
   std::uint32_t queue = 0;         // index of the thread's queue that it happened on
 };
 
-// The measured interval of one thread, or of one queue of a thread: the clock and the operations so far, each at the first
-// completion after the phase has changed.
+// The measured interval of one thread, or of one queue of a thread: the clock and the operations so far, each at the
+// first completion after the phase has changed.
 struct IntervalBounds {
   Picos begin{0};
   Picos half{0};
@@ -55,8 +55,8 @@ struct IntervalBounds {
   }
 };
 
-// The counts of one thread. The controller reads the atomics while the thread runs. It reads the rest after the thread has
-// ended, or the bounds of an interval after `noted` is closed.
+// The counts of one thread. The controller reads the atomics while the thread runs. It reads the rest after the thread
+// has ended, or the bounds of an interval after `noted` is closed.
 struct alignas(64) ThreadTally {
   std::atomic<std::uint64_t> done_ops{0};  // operations completed (sender) or messages received (receiver)
   std::atomic<std::uint64_t> armed{0};     // times that the thread armed its completion queue, with --events

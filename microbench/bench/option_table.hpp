@@ -1,5 +1,5 @@
-// The list of a benchmark's options, used for the command line, for --describe (read by the harness), and for `config` in
-// the record.
+// The list of a benchmark's options, used for the command line, for --describe (read by the harness), and for `config`
+// in the record.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ struct OptionalOf<std::optional<T>> {
 };
 }  // namespace detail
 
-// An option has a name ("-s,--size", long names with `_`), the variable that it sets, the allowed values, and a help text.
-// The value of the variable at registration is the default; with an empty std::optional the program chooses. The
+// An option has a name ("-s,--size", long names with `_`), the variable that it sets, the allowed values, and a help
+// text. The value of the variable at registration is the default; with an empty std::optional the program chooses. The
 // variables must outlive the table.
 class OptionTable {
  public:
@@ -85,8 +85,8 @@ class OptionTable {
   // --help and describe().
   void restate(const std::string& option, const Json& fallback, const std::string& help = "");
 
-  // Lists only these words of a registered choice in --help and describe(). The others are still accepted here; the plan
-  // refuses them with a reason.
+  // Lists only these words of a registered choice in --help and describe(). The others are still accepted here; the
+  // plan refuses them with a reason.
   void offer(const std::string& option, const std::vector<std::string>& words);
   // A choice that the program makes if the option is not given; it is not in the record.
   template <class E>

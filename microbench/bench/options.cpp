@@ -4,8 +4,8 @@
 #include <charconv>
 #include <string_view>
 
-#include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/record.hpp"
 #include "counters/sources.hpp"
 #include "nic_sim/cluster.hpp"
 

@@ -138,9 +138,9 @@ Plan make_plan(const Options& options, const FabricFacts& facts, const Plan& dra
 // The plan as it overrides options in the record's config.
 Json plan_json(const Plan& plan);
 
-// The default of --cq_mod: at most 64 and half the queue, and small enough that a full queue always has a signaled request.
-// It is a multiple or a divisor of the post list, so that the ring stays short, and divides `goal` (operations of a QP to
-// measure exactly).
+// The default of --cq_mod: at most 64 and half the queue, and small enough that a full queue always has a signaled
+// request. It is a multiple or a divisor of the post list, so that the ring stays short, and divides `goal` (operations
+// of a QP to measure exactly).
 std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth, std::optional<std::uint64_t> goal);
 
 // The far end of a QP.
@@ -160,12 +160,13 @@ struct QpPlan {
 // client k % clients. A client has its ends of the server's QPs in order, dealt to its threads in turn.
 // With client_qps, client thread g (counted over all clients) uses port g % ports. The server has first its ends of the
 // connected QPs, that of g in thread g % threads, then the UD QPs by thread, QP and port. A client has first the
-// connected QPs of its threads, then their UD QPs. Each of these has every UD QP of the server on its port as a partner.
+// connected QPs of its threads, then their UD QPs. Each of these has every UD QP of the server on its port as a
+// partner.
 std::vector<QpPlan> plan_qps(const Topology& topology, Side side, std::uint32_t client);
 
-// Machine 0 is the server, machine c + 1 is client c. Each machine numbers its peers from 0: peer_number is the number of
-// `peer` at `machine`, peer_machine the machine of such a number. Without qps_per_pair a client has one peer, the server.
-// With qps_per_pair thread t of each machine uses port t % ports.
+// Machine 0 is the server, machine c + 1 is client c. Each machine numbers its peers from 0: peer_number is the number
+// of `peer` at `machine`, peer_machine the machine of such a number. Without qps_per_pair a client has one peer, the
+// server. With qps_per_pair thread t of each machine uses port t % ports.
 constexpr std::uint32_t peer_number(std::uint32_t machine, std::uint32_t peer) {
   return peer < machine ? peer : peer - 1;
 }

@@ -56,7 +56,8 @@ class RemoteWalk {
   // Sets the addresses of `count` requests to the next places. Data path.
   void point(ibv_send_wr* requests, std::uint32_t count) {
     std::uint64_t state = state_;
-    const std::uint64_t base = base_, stride = stride_, places = places_;  // local copies: the stores below may alias the members
+    const std::uint64_t base = base_, stride = stride_,
+                        places = places_;  // local copies: the stores below may alias the members
     const ibv_send_wr* const end = requests + count;
     if (random_) {
 #pragma GCC unroll 4

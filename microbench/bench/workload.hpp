@@ -9,7 +9,8 @@
 
 namespace verbscope {
 
-// Implements both run() functions by one template: Derived has `template <Node N> void step(N&, const RunControl&, ThreadTally&)`.
+// Implements both run() functions by one template: Derived has `template <Node N> void step(N&, const RunControl&,
+// ThreadTally&)`.
 template <class Derived>
 class WorkloadOn : public Workload {
  public:

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "common/environment.hpp"
+#include "common/record.hpp"
 #include "microbench/echo/ends.hpp"
 #include "microbench/echo/places.hpp"
 #include "microbench/loop/batch_counts.hpp"

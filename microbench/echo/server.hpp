@@ -48,8 +48,8 @@ struct EchoServerState {
 template <Node N>
 inline void compute(N& node, Nanos time) {
   const Picos until = node.now() + time;
-  node.work(time);
-  while (node.now() < until) {  // a host does nothing for work()
+  node.compute(time);
+  while (node.now() < until) {  // a host does nothing for compute()
   }
 }
 

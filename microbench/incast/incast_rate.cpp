@@ -2,7 +2,7 @@
 // back.
 #include <algorithm>
 
-#include "common/environment.hpp"
+#include "common/record.hpp"
 #include "microbench/incast/flows.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/receiver.hpp"

@@ -1,7 +1,7 @@
 // Latency of one verb, or of an echo, with one operation at a time: the server starts each trip.
 #include <algorithm>
 
-#include "common/environment.hpp"
+#include "common/record.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/latency/end.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 
 namespace verbscope {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "wire/pcie.hpp"
 #include "wire/wqe.hpp"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "common/digits.hpp"
 #include "common/error.hpp"
+#include "common/text.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/loop/datagrams.hpp"
 #include "microbench/loop/receiver.hpp"

@@ -1,7 +1,7 @@
 #include "microbench/rate/both_ways.hpp"
 
-#include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/record.hpp"
 #include "pcie_model/predict.hpp"
 
 namespace verbscope {

@@ -3,8 +3,8 @@
 // explains this file.
 #include <vector>
 
+#include "common/hash.hpp"
 #include "common/histogram.hpp"
-#include "common/mix.hpp"
 #include "machine/memory.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/payload.hpp"

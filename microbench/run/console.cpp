@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/digits.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 

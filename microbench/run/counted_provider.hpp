@@ -19,9 +19,9 @@ bool asks_for_driver(const std::string& counter_sources);
 // Each function calls that of the provider.
 class CountedProvider final : public Provider {
  public:
-  // `provider` must outlive it. `wire`: the facts from which costs are computed; the first device of the process sets them
-  // for all. None: the usual facts of the device's family. `real_time`: the device runs in the time of this machine, so
-  // the time from post to completion is sampled.
+  // `provider` must outlive it. `wire`: the facts from which costs are computed; the first device of the process sets
+  // them for all. None: the usual facts of the device's family. `real_time`: the device runs in the time of this
+  // machine, so the time from post to completion is sampled.
   CountedProvider(Provider& provider, const std::optional<driver::WireFacts>& wire, bool real_time)
       : provider_(provider), wire_(wire), real_time_(real_time) {}
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdio>
 
-#include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/record.hpp"
 #include "common/terminal.hpp"
 #include "counters/sources.hpp"
 #include "machine/threads.hpp"

@@ -9,7 +9,7 @@
 
 #include "counters/collector.hpp"
 #include "exchange/exchange.hpp"
-#include "exchange/terms.hpp"
+#include "exchange/message.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/run/fabric.hpp"
 #include "microbench/run/host_link.hpp"

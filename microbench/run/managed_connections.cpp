@@ -50,10 +50,10 @@ void ManagedConnections::connect(const CmDepths& depths,
       continue;
     }
     const CmRequest request{it.token, part_.machine(), it.theirs};
-    manager_.ask(it.port, it.at, request, it.qpn, depths,
-                 [&](const CmConnection& connection) { make_ready(it.qp, connection); });
+    manager_.connect(it.port, it.at, request, it.qpn, depths,
+                     [&](const CmConnection& connection) { make_ready(it.qp, connection); });
   }
-  manager_.take(to_take, depths, [&](const CmRequest& request, const CmConnection& connection) {
+  manager_.accept(to_take, depths, [&](const CmRequest& request, const CmConnection& connection) {
     const WantedConnection& it = asked_for(request);
     make_ready(it.qp, connection);
     return it.qpn;

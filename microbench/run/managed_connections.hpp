@@ -1,5 +1,5 @@
-// The RC QPs of a node that librdmacm connects (--rdma_cm). Of two nodes, the one with the higher machine number requests
-// the connection of each QP.
+// The RC QPs of a node that librdmacm connects (--rdma_cm). Of two nodes, the one with the higher machine number
+// requests the connection of each QP.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ CmOffer cm_offer_from_json(const Json& json, const std::string& where);
 
 // A QP of this node and the QP of a peer that it connects to.
 struct WantedConnection {
-  std::size_t qp = 0;      // here
-  std::uint32_t qpn = 0;   // its number
-  std::uint32_t port = 0;  // index among the ports in use, on both sides
-  std::uint32_t node = 0;  // the peer, as Partner::node
+  std::size_t qp = 0;        // here
+  std::uint32_t qpn = 0;     // its number
+  std::uint32_t port = 0;    // index among the ports in use, on both sides
+  std::uint32_t node = 0;    // the peer, as Partner::node
   std::uint32_t theirs = 0;  // the peer's QP, as Partner::qp
   CmAddress at;              // where the peer accepts requests
   std::uint64_t token = 0;

@@ -13,7 +13,6 @@
 #include "microbench/bench/options.hpp"
 #include "microbench/bench/region.hpp"
 #include "verbs/endpoint.hpp"
-#include "verbs/gid.hpp"
 #include "verbs/provider.hpp"
 #include "verbs/resources.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/digits.hpp"
 #include "common/error.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 

@@ -1,5 +1,5 @@
-// The result of a point as structs: the report of each node, and the combined result. Each struct lists its fields once,
-// in the order of the record (docs/records.md). A client sends its report to the server as the same JSON.
+// The result of a point as structs: the report of each node, and the combined result. Each struct lists its fields
+// once, in the order of the record (docs/records.md). A client sends its report to the server as the same JSON.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "common/histogram.hpp"
 #include "common/json.hpp"
 #include "common/record.hpp"
-#include "machine/cpu_usage.hpp"
+#include "machine/threads.hpp"
 #include "microbench/bench/option_table.hpp"
 #include "microbench/bench/plan.hpp"
 
@@ -21,7 +21,7 @@ struct ThreadReport {
   double rate_mops = 0;
   std::uint64_t ops = 0;  // counted in its interval
   double window_s = 0;
-  std::optional<double> rounds{};  // completions of each of its queues, if Workload::round is not 0
+  std::optional<double> rounds{};     // completions of each of its queues, if Workload::round is not 0
   std::optional<std::string> node{};  // of the thread, if the list has threads of several nodes
 
   template <class Self, class Visit>
@@ -206,8 +206,8 @@ struct Outcome {
 // Fills a record from the outcome, the options of `table`, and `environment`.
 void fill_record(Record& record, const Outcome& outcome, const OptionTable& table, Json environment);
 
-// Removes the histogram (Histogram::pack) under `key` from each client's result, and returns their sum. Throws Error with
-// the client's name if it has none.
+// Removes the histogram (Histogram::pack) under `key` from each client's result, and returns their sum. Throws Error
+// with the client's name if it has none.
 Histogram take_client_histograms(Json& result, const std::string& key);
 
 }  // namespace verbscope

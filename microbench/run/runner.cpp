@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "common/cli.hpp"
-#include "common/digits.hpp"
-#include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/record.hpp"
 #include "common/terminal.hpp"
+#include "common/text.hpp"
 #include "microbench/run/console.hpp"
 #include "microbench/run/counted_provider.hpp"
 #include "microbench/run/host_fabric.hpp"

@@ -52,8 +52,8 @@ void SlowRunNotice::print_until(const std::stop_token& stop) {
   for (auto next = begin + kFirstNotice; !woken_.wait_until(lock, stop, next, [] { return false; });
        next += kNextNotice) {
     if (stop.stop_requested()) return;
-    tell_error(fmt::format("after {} s: {}", std::chrono::duration_cast<std::chrono::seconds>(next - begin).count(),
-                           activity_));
+    print_error(fmt::format("after {} s: {}", std::chrono::duration_cast<std::chrono::seconds>(next - begin).count(),
+                            activity_));
   }
 }
 
@@ -73,7 +73,7 @@ void SimLink::announce_long_run() {
       const double slower = to_seconds(TscClock::now() - began) / to_seconds(kStretchEnd - kStretchBegin);
       const double left_s = slower * to_seconds(asked - kStretchEnd);
       if (left_s < kWorthPrinting) return;
-      tell_error(
+      print_error(
           fmt::format("{:g} s of simulated time will take about {} here, {:.0f} times as long", to_seconds(asked),
                       left_s < 120 ? fmt::format("{:.0f} s", left_s) : fmt::format("{:.0f} min", left_s / 60), slower));
     });

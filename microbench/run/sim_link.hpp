@@ -1,5 +1,5 @@
-// The link of simulated nodes: all are in this process, endpoints and phases are passed in memory, and time is virtual. The
-// phases run as a fiber beside the simulated threads. If a node fails, or nothing completes any more, the waits end
+// The link of simulated nodes: all are in this process, endpoints and phases are passed in memory, and time is virtual.
+// The phases run as a fiber beside the simulated threads. If a node fails, or nothing completes any more, the waits end
 // without an exception, and the point still has a result.
 #pragma once
 

@@ -32,7 +32,7 @@ constexpr Picos kQuiet = 500ms;       // messages that have not arrived after th
 
 RunCores::RunCores(const std::vector<int>& named, std::size_t threads, CoreClaims claims) : claims_(std::move(claims)) {
   const std::vector<int> allowed = allowed_cores();
-  CoreChoice choice = named.empty() ? claims_.choose(allowed, threads) : claims_.take(named, threads);
+  CoreChoice choice = named.empty() ? claims_.claim_free(allowed, threads) : claims_.claim_named(named, threads);
   if (!choice.contested.empty()) {
     warn(fmt::format("{} core {}, which another run holds: each slows the other",
                      named.empty() ? "no other core is free than" : "--cores names", core_list(choice.contested)));
@@ -108,7 +108,7 @@ void ThreadGroup::check_peer(Channel& peer, bool silent) {
   const bool left = peer.peer_gone();  // after the poll, whose event may be this
   if (!heard && !left) return;
   if (left && mark_gone(peer)) return;
-  if (left) peer.hear_out();
+  if (left) peer.throw_departure();
   try {
     peer.receive("nothing", timeout_);  // throws with the peer's reason
   } catch (const Error&) {

@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "common/awaited.hpp"
-#include "common/event_fd.hpp"
+#include "common/fd.hpp"
 #include "exchange/exchange.hpp"
-#include "machine/core_claims.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/node_run.hpp"
 
@@ -52,9 +51,9 @@ class ThreadGroup {
   std::vector<int> thread_ids() const;
   void turn(Phase phase) { control_.phase.store(phase, std::memory_order_relaxed); }
 
-  // Waits until `done`: a thread makes it true (ThreadTally), or the time `end` is reached. `silent`: peers send nothing
-  // meanwhile, so that a message is a failure. Throws Error if a thread fails, a peer closes, or no operation completes
-  // for the timeout, unless the threads count none.
+  // Waits until `done`: a thread makes it true (ThreadTally), or the time `end` is reached. `silent`: peers send
+  // nothing meanwhile, so that a message is a failure. Throws Error if a thread fails, a peer closes, or no operation
+  // completes for the timeout, unless the threads count none.
   void wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end = Picos::max());
   // Sets an action for each second of these waits, a sign of life for waiting peers; null: none.
   void each_second(std::function<void()> action) { each_second_ = std::move(action); }
@@ -95,7 +94,7 @@ class ThreadGroup {
   std::function<void()> each_second_;
   std::vector<Awaited<int>> ids_;  // 0 until the thread has set its own
   std::list<PinnedThread> threads_;
-  std::optional<ThreadKeptTo> controller_cores_;
+  std::optional<ScopedAffinity> controller_cores_;
 };
 
 }  // namespace verbscope

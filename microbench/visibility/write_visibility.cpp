@@ -2,7 +2,7 @@
 // complete, and what a READ behind them costs. The result tells what it saw, and how often it looked.
 #include <algorithm>
 
-#include "common/environment.hpp"
+#include "common/record.hpp"
 #include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 #include "microbench/visibility/ends.hpp"

@@ -6,7 +6,7 @@
 
 #include "nic_sim/device/data_path.hpp"
 #include "nic_sim/device/provider.hpp"
-#include "verbs/extended_qp.hpp"
+#include "verbs/qp_rules.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -172,16 +172,16 @@ std::unique_ptr<Builder> make_builder(SimQp& qp, std::uint64_t operations) {
   builder->wr_start = &wr_start;
   builder->wr_complete = &wr_complete;
   builder->wr_abort = &wr_abort;
-  keep_operations(*builder, operations, qp.transport);
+  remove_other_operations(*builder, operations, qp.transport);
   return builder;
 }
 
 ibv_qp* SimProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
-  const int refusal = refusal_of_extensions(*attr);
+  const int refusal = check_extensions(*attr);
   if (refusal != 0) return fail_with<ibv_qp>(refusal);
   ibv_qp_init_attr plain = without_extensions(*attr);
   ibv_qp* const qp = create_qp(attr->pd, &plain);
-  if (qp != nullptr && wants_builder(*attr)) {
+  if (qp != nullptr && requests_builder(*attr)) {
     as_sim(qp).builder = builders_.emplace_back(make_builder(as_sim(qp), attr->send_ops_flags)).get();
   }
   return qp;

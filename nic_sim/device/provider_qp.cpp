@@ -10,7 +10,7 @@
 #include "nic_sim/nic/send_layout.hpp"
 #include "verbs/endpoint.hpp"
 #include "verbs/ibv_codes.hpp"
-#include "verbs/qp_states.hpp"
+#include "verbs/qp_rules.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope::sim {

@@ -19,7 +19,7 @@ class SimNode {
   Picos now() const { return thread_->clock(); }
   void idle() const { thread_->idle(); }
   void idle_until(Picos when) const { thread_->idle(when); }
-  void work(Nanos cost) const { thread_->spend(cost); }
+  void compute(Nanos cost) const { thread_->spend(cost); }
   void watch(const void* memory, std::size_t bytes) const { memory_->add(memory, bytes, *thread_); }
   void poll_memory(std::size_t lines = 1) const { thread_->poll_memory(poll_cost_ * static_cast<std::int64_t>(lines)); }
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {

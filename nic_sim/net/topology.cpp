@@ -1,6 +1,6 @@
 #include "nic_sim/net/topology.hpp"
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 
 namespace verbscope::sim {
 

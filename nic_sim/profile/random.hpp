@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "common/units.hpp"
 
 namespace verbscope::sim {

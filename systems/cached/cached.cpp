@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "common/digits.hpp"
 #include "common/error.hpp"
+#include "common/text.hpp"
 #include "lookups/mica_store.hpp"
 #include "systems/cached/ends.hpp"
 #include "systems/cached/model.hpp"

@@ -27,7 +27,7 @@ struct EchoRule {
   std::uint32_t end(const lookups::KeyHash& key) const {
     std::uint32_t place = start(key);
     for (std::uint32_t step = 0; step < accesses; ++step) {
-      place = (lookups::Chain::held(seed, place) + step) & static_cast<std::uint32_t>(places - 1);
+      place = (lookups::Chain::content(seed, place) + step) & static_cast<std::uint32_t>(places - 1);
     }
     return place;
   }

@@ -1,7 +1,7 @@
 #include "systems/herd/herd.hpp"
 
-#include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/record.hpp"
 #include "systems/herd/ends.hpp"
 #include "systems/herd/model.hpp"
 #include "systems/rpc/peers.hpp"

@@ -1,6 +1,6 @@
 // A key-value store that its clients read, lock and write with one-sided verbs; the server's CPU does nothing. After
 // DrTM-KV as Kalia et al., ATC 2016, section 4.3.2, emulate it.
-#include "common/environment.hpp"
+#include "common/record.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/predict.hpp"
 #include "systems/kv_atomic/ends.hpp"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 
 namespace verbscope {
 

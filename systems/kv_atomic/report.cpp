@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "common/digits.hpp"
+#include "common/text.hpp"
 #include "systems/kv_atomic/ends.hpp"
 
 namespace verbscope {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/record.hpp"
 #include "microbench/loop/batch_counts.hpp"
 #include "microbench/run/runner.hpp"
 #include "systems/cached/cached.hpp"

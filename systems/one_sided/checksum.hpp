@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 
 namespace verbscope {
 

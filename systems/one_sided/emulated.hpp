@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "systems/one_sided/access.hpp"
 
 namespace verbscope {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <span>
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "machine/node.hpp"
 #include "systems/one_sided/access.hpp"
 #include "systems/one_sided/lines.hpp"

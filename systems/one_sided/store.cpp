@@ -5,8 +5,8 @@
 #include <chrono>
 #include <map>
 
-#include "common/digits.hpp"
 #include "common/error.hpp"
+#include "common/text.hpp"
 #include "microbench/run/report.hpp"
 #include "systems/one_sided/emulated.hpp"
 #include "systems/one_sided/ends.hpp"

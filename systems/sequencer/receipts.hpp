@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <span>
 
+#include "common/hash.hpp"
 #include "common/histogram.hpp"
-#include "common/mix.hpp"
 #include "systems/rpc/client.hpp"
 #include "systems/sequencer/value_audit.hpp"
 

@@ -2,7 +2,7 @@
 // by UC WRITE and answers by UD SEND, datagrams that carry nothing but headers, and fetch-and-add.
 #include <algorithm>
 
-#include "common/environment.hpp"
+#include "common/record.hpp"
 #include "microbench/run/runner.hpp"
 #include "systems/rpc/peers.hpp"
 #include "systems/sequencer/result.hpp"

@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 
 namespace verbscope {
 

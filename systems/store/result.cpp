@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "common/digits.hpp"
 #include "common/error.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/environment.hpp"
+#include "common/record.hpp"
 #include "microbench/bench/options.hpp"
 #include "systems/rpc/peers.hpp"
 

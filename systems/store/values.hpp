@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 
 namespace verbscope {
 

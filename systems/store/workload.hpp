@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "lookups/mica_store.hpp"
 #include "systems/store/options.hpp"
 #include "systems/store/zipf.hpp"

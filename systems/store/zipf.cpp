@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 
 namespace verbscope {
 

@@ -10,7 +10,7 @@
 namespace verbscope {
 namespace {
 
-TEST(Awaited, IsNotWaitedForWhereItHasChanged) {
+TEST(Awaited, WaitReturnsAtOnceIfTheValueDiffers) {
   Awaited<int> value(1);
   value = 2;
   value.wait(1);
@@ -18,7 +18,7 @@ TEST(Awaited, IsNotWaitedForWhereItHasChanged) {
 }
 
 // Each thread waits for its neighbour's count and then raises its own: who is not woken stops them all.
-TEST(Awaited, WakesWhoSleeps) {
+TEST(Awaited, WakesASleepingThread) {
   constexpr int kRounds = 5000;
   constexpr std::size_t kThreads = 3;
   std::array<Awaited<int>, kThreads> counts;
@@ -36,7 +36,7 @@ TEST(Awaited, WakesWhoSleeps) {
   for (const Awaited<int>& count : counts) EXPECT_EQ(count.load(), kRounds);
 }
 
-TEST(Awaited, WakesAllWhoSleep) {
+TEST(Awaited, WakesAllSleepingThreads) {
   Awaited<bool> begun;
   Awaited<int> woken;
   std::atomic<int> count = 0;

@@ -38,7 +38,7 @@ TEST_P(Clock, AgreesWithTheSystemClock) {
   EXPECT_GT(to_seconds(elapsed), 50e-3 * 0.999);
 }
 
-TEST_P(Clock, NeverGoesBack) {
+TEST_P(Clock, NeverDecreases) {
   Picos last = TscClock::now();
   for (int i = 0; i < 100'000; ++i) {
     const Picos now = TscClock::now();
@@ -47,7 +47,7 @@ TEST_P(Clock, NeverGoesBack) {
   }
 }
 
-TEST_P(Clock, TheTimeLineContinuesAcrossACalibration) {
+TEST_P(Clock, TimeContinuesAcrossACalibration) {
   const auto outer_start = monotonic_nanos();
   const Picos before = TscClock::now();
   const auto inner_start = monotonic_nanos();
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Sources, Clock, ::testing::Values(TscClock::Source::tsc
                            return source.param == TscClock::Source::monotonic ? "Monotonic" : "TscIfGood";
                          });
 
-TEST(ClockFallback, CanBeForcedAndSaysSo) {
+TEST(ClockFallback, CanBeForcedAndIsDescribed) {
   TscClock::calibrate(TscClock::Source::monotonic);
   EXPECT_FALSE(TscClock::uses_tsc());
   EXPECT_EQ(TscClock::describe(), "CLOCK_MONOTONIC (chosen)");
@@ -73,7 +73,7 @@ TEST(ClockFallback, CanBeForcedAndSaysSo) {
 
 constexpr double kFixedPoint = 4294967296.0;
 
-TEST(FitTsc, GivesPicosecondsPerTick) {
+TEST(FitTsc, ReturnsPicosecondsPerTick) {
   // 2 GHz: 5 ms are 10^7 ticks, a tick is 500 ps. The counter starts high, near its wrap.
   const std::uint64_t base = UINT64_MAX - 12'000'000;
   const auto scale = fit_tsc({{{base, 1'000}, {base + 10'000'000, 5'001'000}, {base + 20'000'000, 10'001'000}}});
@@ -81,12 +81,12 @@ TEST(FitTsc, GivesPicosecondsPerTick) {
   EXPECT_EQ(static_cast<double>(*scale) / kFixedPoint, 500.0);
 }
 
-TEST(FitTsc, RefusesIntervalsThatDisagree) {
+TEST(FitTsc, RejectsIntervalsThatDisagree) {
   EXPECT_TRUE(fit_tsc({{{0, 0}, {10'000'000, 5'000'000}, {20'001'000, 10'000'000}}}));   // 100 ppm apart
   EXPECT_FALSE(fit_tsc({{{0, 0}, {10'000'000, 5'000'000}, {20'004'000, 10'000'000}}}));  // 400 ppm apart
 }
 
-TEST(FitTsc, RefusesAClockThatStandsOrGoesBack) {
+TEST(FitTsc, RejectsAClockThatDoesNotAdvance) {
   EXPECT_FALSE(fit_tsc({{{5, 0}, {5, 5'000'000}, {5, 10'000'000}}}));
   EXPECT_FALSE(fit_tsc({{{1'000, 0}, {900, 5'000'000}, {800, 10'000'000}}}));
   EXPECT_FALSE(fit_tsc({{{0, 7}, {10'000'000, 7}, {20'000'000, 7}}}));

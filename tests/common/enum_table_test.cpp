@@ -11,7 +11,7 @@ struct Colour {
   std::string_view name;
 };
 
-TEST(EnumTables, AreAsLongAsTheEnumAndInItsOrder) {
+TEST(EnumTables, HaveTheLengthAndOrderOfTheEnum) {
   static_assert(enum_count<Fruit>() == 3);
   static_assert(in_order(EnumTable<Fruit, Colour>{{{Fruit::apple, "red"}, {Fruit::pear, "green"}, {Fruit::plum, ""}}}));
   static_assert(!in_order(EnumTable<Fruit, Colour>{{{Fruit::apple, "red"}, {Fruit::pear, "green"}}}),
@@ -19,7 +19,7 @@ TEST(EnumTables, AreAsLongAsTheEnumAndInItsOrder) {
   static_assert(!in_order(EnumTable<Fruit, Colour>{{{Fruit::pear, ""}, {Fruit::apple, ""}, {Fruit::plum, ""}}}));
 }
 
-TEST(EnumTables, AreReadByEnumeratorAndByName) {
+TEST(EnumTables, FindRowsByEnumeratorAndName) {
   constexpr EnumTable<Fruit, Colour> kColours{{{Fruit::apple, "red"}, {Fruit::pear, "green"}, {Fruit::plum, "blue"}}};
   EXPECT_EQ(row_of(kColours, Fruit::pear).name, "green");
   EXPECT_EQ(value_named(kColours, "colour", "blue"), Fruit::plum);

@@ -1,10 +1,9 @@
-#include "common/environment.hpp"
-
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "common/record.hpp"
 #include "tests/common/temp_dir.hpp"
 
 namespace verbscope {
@@ -26,14 +25,14 @@ TEST(Environment, HasTheFactsOfThisHostAndBuild) {
   EXPECT_NE(json["git_revision"], "");
 }
 
-TEST(Environment, TheTimeIsUtcAndNow) {
+TEST(Environment, TimeIsTheCurrentUtc) {
   const auto text = make_environment("null", {})["time_utc"].get<std::string>();
   std::tm parts{};
   ASSERT_NE(::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts), nullptr) << text;
   EXPECT_NEAR(static_cast<double>(::timegm(&parts)), static_cast<double>(std::time(nullptr)), 10);
 }
 
-TEST(Environment, KnowsTheThreeFabrics) {
+TEST(Environment, ChecksTheFabric) {
   EXPECT_EQ(make_environment("sim:cx3", {})["simulated"], true);
   EXPECT_EQ(make_environment("verbs", {})["simulated"], false);
   for (const char* wrong : {"", "sim", "sim:", "Verbs", "mlx5_0"}) {
@@ -59,7 +58,7 @@ TEST_F(BuildInfoScript, WorksInATarballWithoutGit) {
   EXPECT_THAT(run(dir.path(), "1.2.3"), HasSubstr("(1.2.3)\", R\"(unknown)\", R\"(x)\", R\"(y)\", R\"(z)\""));
 }
 
-TEST_F(BuildInfoScript, NamesTheRevisionAndWhetherFilesDiffer) {
+TEST_F(BuildInfoScript, NamesTheRevisionAndChangedFiles) {
   const std::string source = (dir / "src").string();
   const std::string git = "git -C '" + source + "' -c user.name=a -c user.email=b ";
   std::filesystem::create_directory(source);
@@ -73,7 +72,7 @@ TEST_F(BuildInfoScript, NamesTheRevisionAndWhetherFilesDiffer) {
   EXPECT_THAT(run(source, "1"), ::testing::ContainsRegex("\"\\([0-9a-f]{12}-dirty\\)\""));
 }
 
-TEST_F(BuildInfoScript, TouchesItsOutputOnlyWhenSomethingChanged) {
+TEST_F(BuildInfoScript, WritesItsOutputOnlyAfterAChange) {
   run(dir.path(), "1");
   const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   std::filesystem::last_write_time(dir / "out.cpp", long_ago);

@@ -9,24 +9,24 @@
 namespace verbscope {
 namespace {
 
-TEST(Error, CheckPassesAGoodResultAndNamesABadOne) {
+TEST(Error, CheckReturnsAGoodResultAndNamesABadOne) {
   EXPECT_EQ(check("open", 7), 7);
   EXPECT_EQ(message_of<Error>([] { check("opening /no/such", ::open("/no/such", O_RDONLY)); }),
             "opening /no/such: No such file or directory");
 }
 
-TEST(Error, TextOfAFileOrAPeerStaysOneLine) {
+TEST(Error, EscapesLineEndsOfForeignText) {
   EXPECT_EQ(message_of<Error>([] { fail("peer says \"{}\"", "a\nb\x1b[2J"); }), "peer says \"a\\nb\\x1b[2J\"");
 }
 
 // U+202E writes from right to left: "txt.exe" looks like "exe.txt".
-TEST(Error, CharactersThatTurnOrHideTextAreEscaped) {
+TEST(Error, EscapesInvisibleCharacters) {
   EXPECT_EQ(on_one_line("a\u202etxt.exe"), "a\\u202etxt.exe");
   EXPECT_EQ(on_one_line("a\u200bb\ufeff\u2066"), "a\\u200bb\\ufeff\\u2066");
   EXPECT_EQ(on_one_line("Gr\u00fc\u00dfe \u4e16"), "Gr\u00fc\u00dfe \u4e16");
 }
 
-TEST(Error, AValueInAMessageIsCutTo60Bytes) {
+TEST(Error, ShortensValuesTo60Bytes) {
   const std::string end = "\", allowed are a and b";
   EXPECT_EQ(message_of<Error>([&] { fail("--x: got \"{}{}", std::string(100'000, 'v'), end); }),
             "--x: got \"" + std::string(60, 'v') + "..." + end);
@@ -43,7 +43,7 @@ TEST(Error, AValueInAMessageIsCutTo60Bytes) {
       << "a character is not cut in two";
 }
 
-TEST(Error, VerbsCallsReturnErrnoOrNull) {
+TEST(Error, ChecksErrnoAndNullResults) {
   EXPECT_NO_THROW(check_errno("ibv_modify_qp", 0));
   EXPECT_EQ(message_of<Error>([] { check_errno("ibv_modify_qp", EINVAL); }), "ibv_modify_qp: Invalid argument");
   int value = 0;

@@ -1,4 +1,4 @@
-// What --help prints.
+// The text of --help.
 #include "common/help.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ std::string page_of(const CLI::App& app, std::size_t width) {
   return render(help_page(app, "prog"), width, false);
 }
 
-TEST(Help, HasGroupsWithWhatIsAllowedAndTheDefault) {
+TEST(Help, ShowsGroupsAllowedValuesAndDefaults) {
   CLI::App app{"Measures."};
   std::uint32_t size = 0;
   int list = 1;
@@ -42,11 +42,11 @@ TEST(Help, HasGroupsWithWhatIsAllowedAndTheDefault) {
             "  -s, --size BYTES          payload [0 to 4k]\n"
             "  --post_list N             work requests [1 to 8; default 1]\n"
             "\nPlace:\n  --inline                  send inline\n"
-            "\nHelp:\n  -h, --help                print this and end\n"
+            "\nHelp:\n  -h, --help                print this help\n"
             "\nExample:\n  prog -s 4k\n");
 }
 
-TEST(Help, StaysWithinItsWidthAndCutsNothing) {
+TEST(Help, KeepsItsWidthAndLosesNoText) {
   CLI::App app{"A summary that is longer than the lines that there are for it, so that it needs two or three of them."};
   std::string value;
   app.add_option("--a_name_that_needs_more_than_its_column", value,
@@ -63,7 +63,7 @@ TEST(Help, StaysWithinItsWidthAndCutsNothing) {
   EXPECT_THAT(words, HasSubstr("so that it needs two or three of them."));
 }
 
-TEST(Help, WordsOfAnOption) {
+TEST(Help, FormatsAllowedValuesAndDefaults) {
   const OptionWords word{"string", "RC", Json{"RC", "UC", "UD"}};
   EXPECT_EQ(value_name(word), "WORD");
   EXPECT_EQ(entry_text("transport", allowed_text(word), default_text(word)), "transport [RC, UC or UD; default RC]");

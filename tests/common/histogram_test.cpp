@@ -35,7 +35,7 @@ Histogram histogram_of(const std::vector<std::int64_t>& samples) {
 
 class Percentiles : public ::testing::TestWithParam<std::size_t> {};
 
-TEST_P(Percentiles, StayWithinTheStatedErrorOfAnExactSort) {
+TEST_P(Percentiles, HaveTheStatedErrorAgainstAnExactSort) {
   for (const auto& make : {log_uniform, tailed}) {
     auto samples = make(GetParam(), 17);
     const Histogram histogram = histogram_of(samples);
@@ -51,7 +51,7 @@ TEST_P(Percentiles, StayWithinTheStatedErrorOfAnExactSort) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Percentiles, ::testing::Values(1, 2, 10, 999, 1000, 10000, 300000));
 
-TEST(Histogram, EverySingleValueIsWithinTheStatedError) {
+TEST(Histogram, EveryValueHasTheStatedError) {
   // One sample between two others, so that neither the exact minimum nor the exact maximum hides the bucket.
   for (std::int64_t value = 1; value < (std::int64_t{1} << 62); value += 1 + value / 37) {
     Histogram histogram;
@@ -74,21 +74,21 @@ TEST(Histogram, CountMinMaxAndMeanAreExact) {
   EXPECT_EQ(histogram.mean().count(), static_cast<std::int64_t>((sum + 2500) / 5000));
 }
 
-TEST(Histogram, TheLargestTimesNeitherOverflowNorGetLost) {
+TEST(Histogram, RecordsTheLargestTimes) {
   Histogram histogram;
   for (int i = 0; i < 4; ++i) histogram.record(Picos(INT64_MAX));
   EXPECT_EQ(histogram.mean().count(), INT64_MAX);
   EXPECT_EQ(histogram.percentile(50).count(), INT64_MAX);
 }
 
-TEST(Histogram, ANegativeTimeCountsAsZero) {
+TEST(Histogram, CountsANegativeTimeAsZero) {
   Histogram histogram;
   histogram.record(Picos(-5));
   EXPECT_EQ(histogram.count(), 1u);
   EXPECT_EQ(histogram.min(), Picos(0));
 }
 
-TEST(Histogram, MergingIsTheSameAsRecordingAll) {
+TEST(Histogram, MergeEqualsRecordingAll) {
   const auto samples = tailed(2000, 5);
   const std::vector<std::int64_t> first(samples.begin(), samples.begin() + 700);
   const std::vector<std::int64_t> second(samples.begin() + 700, samples.end());
@@ -106,7 +106,7 @@ TEST(Histogram, JsonHasNanosecondsUnderKeysWithUnits) {
             R"("lat_p99_ns":1.0,"lat_p99_9_ns":1.0,"lat_p99_99_ns":1.0,"lat_max_ns":1.0})");
 }
 
-TEST(Histogram, IsTheSameAfterPackingAndUnpacking) {
+TEST(Histogram, PackAndUnpackRoundTrip) {
   const Histogram sent = histogram_of({0, 5, 1'000, 1'000, 123'456'789, 9'876'543'210});
   const Histogram received = Histogram::unpack(parse_json_text(dump_json(sent.pack()), "packed"), "packed");
   EXPECT_EQ(received.to_json(), sent.to_json());
@@ -119,7 +119,7 @@ TEST(Histogram, IsTheSameAfterPackingAndUnpacking) {
   EXPECT_THROW(Histogram::unpack(wrong, "packed"), Error);
 }
 
-TEST(Histogram, AnEmptyOneHasNoTimes) {
+TEST(Histogram, EmptyHistogramHasNoTimes) {
   const Json json = Histogram().to_json("read");
   EXPECT_EQ(json["read_samples"], 0);
   EXPECT_TRUE(json["read_p99_ns"].is_null());

@@ -1,6 +1,4 @@
-// Files to read: what is taken, and what is refused instead of waited for.
-#include "common/input_file.hpp"
-
+// Input files: accepted files, and pipes that are rejected instead of waited for.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,13 +6,14 @@
 #include <fstream>
 
 #include "common/error.hpp"
+#include "common/files.hpp"
 #include "common/json.hpp"
 #include "tests/common/temp_dir.hpp"
 
 namespace verbscope {
 namespace {
 
-TEST(InputFile, AByteOrderMarkAndLineEndsOfAnotherSystemMakeNoDifference) {
+TEST(InputFile, RemovesByteOrderMarkAndCarriageReturns) {
   TempDir dir;
   const std::filesystem::path path = dir.path() / "f";
   std::ofstream(path, std::ios::binary) << "\xef\xbb\xbf{\"a\":\r\n1}\r\n";
@@ -23,15 +22,15 @@ TEST(InputFile, AByteOrderMarkAndLineEndsOfAnotherSystemMakeNoDifference) {
 }
 
 // A test that waits for the writer does not end.
-TEST(InputFile, ANamedPipeWithoutAWriterIsRefused) {
+TEST(InputFile, RejectsANamedPipe) {
   TempDir dir;
   const std::filesystem::path path = dir.path() / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   EXPECT_EQ(message_of<Error>([&] { read_text_file(path); }),
-            "cannot read " + path.string() + ": it is no regular file; /dev/stdin reads standard input");
+            "cannot read " + path.string() + ": it is not a regular file; use /dev/stdin for standard input");
 }
 
-TEST(InputFile, WhatTheProcessWasGivenIsReadThoughItIsAPipe) {
+TEST(InputFile, ReadsAnInheritedPipe) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   ASSERT_EQ(write(ends[1], "text", 4), 4);

@@ -18,7 +18,7 @@ TEST(JsonText, KeepsTheOrderOfKeys) {
   EXPECT_EQ(dump_json(parse_json_text(R"({"b": 1, "a": [true, null, 2.5]})", "t")), R"({"b":1,"a":[true,null,2.5]})");
 }
 
-TEST(JsonText, AMistakeIsOneLineWithItsLineNumber) {
+TEST(JsonText, ErrorIsOneLineWithTheLineNumber) {
   const std::string error = parse_error("{\n  \"a\": 1,\n  \"b\": oops\n}\n");
   EXPECT_THAT(error, StartsWith("f.json:3: "));
   EXPECT_EQ(error.find('\n'), std::string::npos);
@@ -28,16 +28,16 @@ TEST(JsonText, AMistakeIsOneLineWithItsLineNumber) {
   EXPECT_THAT(parse_error("{\"a\": \"\xff\"}"), HasSubstr("UTF-8"));
 }
 
-TEST(JsonText, ANumberOutOfRangeIsReportedOnItsOwnLine) {
+TEST(JsonText, NamesTheLineOfANumberOutOfRange) {
   EXPECT_THAT(parse_error("{\n\"a\": 1e999\n}"), StartsWith("f.json:2: number overflow"));
 }
 
-TEST(JsonText, RefusesDuplicateKeys) {
+TEST(JsonText, RejectsDuplicateKeys) {
   EXPECT_EQ(parse_error("{\"a\": 1,\n\"b\": {\"a\": 2},\n\"a\": 3}"), "f.json:3: duplicate key string \"a\"");
   EXPECT_NO_THROW(parse_json_text(R"([{"a": 1}, {"a": 1}])", "t"));
 }
 
-TEST(JsonText, BoundsNestingKeysAndSize) {
+TEST(JsonText, LimitsNestingKeysAndSize) {
   const auto nested = [](int depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_NO_THROW(parse_json_text(nested(kMaxJsonDepth), "t"));
   EXPECT_EQ(parse_error(nested(kMaxJsonDepth + 1)), "f.json:1: nested deeper than 64 levels");
@@ -53,7 +53,7 @@ TEST(JsonText, CountsFromTheGivenFirstLine) {
   EXPECT_THAT(message_of<Error>([] { parse_json_text("{\n!", "r.jsonl", 41); }), StartsWith("r.jsonl:42: "));
 }
 
-TEST(JsonFile, ReadsAFileAndNamesOneThatIsNotThere) {
+TEST(JsonFile, ReadsAFileAndNamesAMissingOne) {
   TempDir dir;
   write_file(dir / "x.json", "{\n\"a\": }");
   EXPECT_THAT(message_of<Error>([&] { read_json_file(dir / "x.json"); }), HasSubstr("x.json:2: "));
@@ -64,11 +64,11 @@ TEST(JsonFile, ReadsAFileAndNamesOneThatIsNotThere) {
   EXPECT_THAT(message_of<Error>([&] { read_json_file(dir.path()); }), testing::HasSubstr("it is a folder"));
 }
 
-TEST(JsonDump, BadBytesAndNotFiniteNumbersBecomeValidJson) {
+TEST(JsonDump, InvalidUtf8AndNonFiniteNumbersBecomeValidJson) {
   EXPECT_EQ(dump_json(Json{{"a", std::nan("")}, {"b", "x\xff"}}), "{\"a\":null,\"b\":\"x\xEF\xBF\xBD\"}");
 }
 
-TEST(JsonFields, GivesValuesOfTheRightType) {
+TEST(JsonFields, ReturnsValuesOfTheRightType) {
   const Json json =
       parse_json_text(R"({"i": -5, "u": 18446744073709551615, "d": 3, "s": "x", "b": true, "v": [1, 2]})", "t");
   JsonFields fields(json, "t");
@@ -88,7 +88,7 @@ std::string field_error(const std::string& text, const std::function<void(JsonFi
   return message_of<Error>([&] { read(fields); });
 }
 
-TEST(JsonFields, AWrongTypeSaysWhatWasExpectedAndFound) {
+TEST(JsonFields, WrongTypeErrorNamesBothTypes) {
   EXPECT_EQ(field_error(R"({"x": "7"})", [](JsonFields& f) { f.require<double>("x"); }),
             "f.json: key \"x\": expected number, got string \"7\"");
   EXPECT_EQ(field_error(R"({"x": 1.5})", [](JsonFields& f) { f.require<int>("x"); }),
@@ -102,7 +102,7 @@ TEST(JsonFields, AWrongTypeSaysWhatWasExpectedAndFound) {
   EXPECT_EQ(message_of<Error>([] { JsonFields(Json::array(), "f.json"); }), "f.json: expected object, got array");
 }
 
-TEST(JsonFields, AnIntegerMustFitItsTypeAndRange) {
+TEST(JsonFields, ChecksTypeAndRangeOfIntegers) {
   EXPECT_EQ(field_error(R"({"x": 300})", [](JsonFields& f) { f.require<std::uint8_t>("x"); }),
             "f.json: key \"x\": expected integer from 0 to 255, got number 300");
   EXPECT_EQ(field_error(R"({"x": -1})", [](JsonFields& f) { f.require<std::uint64_t>("x"); }),

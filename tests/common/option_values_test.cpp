@@ -1,4 +1,4 @@
-// Values of options as a person gives them.
+// Values of options in the forms that users write.
 #include "common/option_values.hpp"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ std::string refusal_of(const std::function<void()>& parse) {
   return "accepted";
 }
 
-TEST(Bytes, AreWholeNumbersWithKOrMOrG) {
+TEST(Bytes, AcceptWholeNumbersWithASuffix) {
   const auto bytes = [](const char* text) { return parse_bytes(text, "--size", 0, std::uint64_t{1} << 40); };
   EXPECT_EQ(bytes("0"), 0u);
   EXPECT_EQ(bytes("4096"), 4096u);
@@ -31,7 +31,7 @@ TEST(Bytes, AreWholeNumbersWithKOrMOrG) {
   EXPECT_EQ(bytes("3G"), std::uint64_t{3} * 1024 * 1024 * 1024);
 }
 
-TEST(Bytes, OtherTextsAreRefusedWithWhatIsAllowed) {
+TEST(Bytes, RejectOtherTextAndNameTheRange) {
   for (const char* text :
        {"", "k", "-1", "4kk", "4 k", "1.5k", "4kB", "0x10", "99999999999999999999", "99999999999999G"}) {
     EXPECT_EQ(refusal_of([&] { parse_bytes(text, "--size", 0, 4096); }),
@@ -40,7 +40,7 @@ TEST(Bytes, OtherTextsAreRefusedWithWhatIsAllowed) {
   EXPECT_THAT(refusal_of([] { parse_bytes("5k", "--size", 0, 4096); }), HasSubstr("0 to 4k"));
 }
 
-TEST(Bytes, AreShownInTheLargestUnitThatDivides) {
+TEST(Bytes, UseTheLargestUnitThatDivides) {
   EXPECT_EQ(bytes_text(0), "0");
   EXPECT_EQ(bytes_text(1000), "1000");
   EXPECT_EQ(bytes_text(1536), "1536");
@@ -48,7 +48,7 @@ TEST(Bytes, AreShownInTheLargestUnitThatDivides) {
   EXPECT_EQ(bytes_text(std::uint64_t{3} << 20), "3M");
 }
 
-TEST(Words, AreTakenInEitherCase) {
+TEST(Words, IgnoreTheCase) {
   EXPECT_EQ(parse_word("ud", "-c", {"RC", "UC", "UD"}), "UD");
   EXPECT_EQ(parse_word("READ", "--verb", {"read", "write"}), "read");
   EXPECT_EQ(refusal_of([] {
@@ -65,7 +65,7 @@ std::string given(const CLI::Validator& validator, const std::string& line) {
   return refusal_of([&] { app.parse(line); }) == "accepted" ? value : refusal_of([&] { app.parse(line); });
 }
 
-TEST(Validators, RewriteWhatTheyAccept) {
+TEST(Validators, RewriteAcceptedText) {
   EXPECT_EQ(given(bytes_between(1, 1 << 20), "--value 1M"), "1048576");
   EXPECT_EQ(given(whole_number(-1, 255), "--value -1"), "-1");
   EXPECT_EQ(given(whole_number(0, 255), "--value 010"), "10");  // not octal
@@ -73,7 +73,7 @@ TEST(Validators, RewriteWhatTheyAccept) {
   EXPECT_EQ(given(number_between(0, 99), "--value 2.5"), "2.5");
 }
 
-TEST(Validators, SayWhatIsAllowed) {
+TEST(Validators, DescribeAllowedValues) {
   EXPECT_EQ(given(whole_number(1, 8), "--value 9"), "--value: expected a whole number, 1 to 8, got \"9\"");
   EXPECT_EQ(given(whole_number(1, 8), "--value abc"), "--value: expected a whole number, 1 to 8, got \"abc\"");
   EXPECT_EQ(given(number_between(0, 99), "--value nan"), "--value: expected a number from 0 to 99, got \"nan\"");

@@ -1,5 +1,3 @@
-#include "common/output_file.hpp"
-
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -7,6 +5,7 @@
 #include <csignal>
 
 #include "common/error.hpp"
+#include "common/files.hpp"
 #include "tests/common/temp_dir.hpp"
 
 namespace verbscope {
@@ -19,7 +18,7 @@ std::size_t files_in(const TempDir& folder) {
   return static_cast<std::size_t>(std::distance(first, std::filesystem::directory_iterator()));
 }
 
-TEST(OutputFile, TheOldTextStaysUntilTheNewIsWhole) {
+TEST(OutputFile, KeepsTheOldTextUntilTheCommit) {
   const TempDir folder;
   const auto path = folder / "page.html";
   write_file(path, "old");
@@ -35,7 +34,7 @@ TEST(OutputFile, TheOldTextStaysUntilTheNewIsWhole) {
   EXPECT_EQ(files_in(folder), 1u);
 }
 
-TEST(OutputFile, KeepsTheModeOfTheFileAndTheLinkThatLeadsToIt) {
+TEST(OutputFile, KeepsTheModeAndSymbolicLinks) {
   const TempDir folder;
   write_file(folder / "real", "old");
   std::filesystem::permissions(folder / "real", std::filesystem::perms(0640));
@@ -47,7 +46,7 @@ TEST(OutputFile, KeepsTheModeOfTheFileAndTheLinkThatLeadsToIt) {
 }
 
 // A limit on the size of files stands for a full disk: both end a write half-way.
-TEST(OutputFileDeathTest, AWriteThatEndsHalfwayLeavesTheOldText) {
+TEST(OutputFileDeathTest, IncompleteWriteLeavesTheOldText) {
   const TempDir folder;
   const auto path = folder / "page.html";
   write_file(path, "old");
@@ -76,15 +75,15 @@ TEST(OutputFileDeathTest, AWriteThatEndsHalfwayLeavesTheOldText) {
   EXPECT_EQ(files_in(folder), 1u);
 }
 
-// Of a program that was killed and whose number another has now, or of anybody.
-TEST(OutputFile, PartsOfOthersAreNeitherUsedNorRemoved) {
+// Temporary files of a killed program whose process id is in use again, or of any other program.
+TEST(OutputFile, IgnoresTemporaryFilesOfOtherPrograms) {
   const TempDir folder;
   const auto foreign = folder / fmt::format(".verbscope-{}-0.part", getpid());
   std::filesystem::create_directory(foreign);
   write_file(foreign / "theirs", "x");
   {
     OutputFile first(folder / "page.html"), second(folder / "page.html");
-    EXPECT_NE(first.aside(), second.aside());
+    EXPECT_NE(first.temporary(), second.temporary());
     first.write("new");
     first.commit();
   }
@@ -93,14 +92,14 @@ TEST(OutputFile, PartsOfOthersAreNeitherUsedNorRemoved) {
   EXPECT_EQ(files_in(folder), 2u);
 }
 
-TEST(OutputFile, ADeviceIsWrittenDirectly) {
+TEST(OutputFile, WritesADeviceDirectly) {
   EXPECT_NO_THROW(replace_file("/dev/null", "text"));
   EXPECT_EQ(message_of<Error>([] { replace_file("/dev/full", "text"); }),
             "cannot write /dev/full: No space left on device");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
-TEST(CheckOutput, RefusesAnInputUnderAnyName) {
+TEST(CheckOutput, RejectsAnInputUnderAnyName) {
   const TempDir folder;
   write_file(folder / "a.html", "<title>verbscope report</title>");
   std::filesystem::create_symlink("a.html", folder / "soft");
@@ -109,11 +108,11 @@ TEST(CheckOutput, RefusesAnInputUnderAnyName) {
     EXPECT_THAT(message_of<UsageError>([&] {
                   check_output("--out", folder / name, FileKind::report_page, {folder / "other", folder / "a.html"});
                 }),
-                HasSubstr("it is an input as well"));
+                HasSubstr("it is also an input file"));
   }
 }
 
-TEST(CheckOutput, TakesNoFileOfAnotherKind) {
+TEST(CheckOutput, RejectsAFileOfAnotherKind) {
   const TempDir folder;
   const std::vector<std::pair<FileKind, std::string>> kinds{
       {FileKind::results, R"({"schema":"verbscope.record/1","benchmark":"x"})"},
@@ -146,7 +145,7 @@ TEST(CheckOutput, TakesNoFileOfAnotherKind) {
 }
 
 // The end of every signal that ends a program by itself and can be caught.
-TEST(ScratchDeathTest, GoesOnEverySignalThatCanBeCaught) {
+TEST(ScratchDeathTest, IsRemovedOnEveryCatchableSignal) {
   const TempDir folder;
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGXCPU, SIGSEGV,
                            SIGBUS, SIGFPE, SIGILL, SIGPROF, SIGVTALRM, SIGRTMIN, SIGPIPE, SIGIO}) {
@@ -166,7 +165,7 @@ TEST(ScratchDeathTest, GoesOnEverySignalThatCanBeCaught) {
   }
 }
 
-TEST(Scratch, GoesWithItsOwnerUnlessItIsKept) {
+TEST(Scratch, IsRemovedByItsOwnerUnlessKept) {
   const TempDir folder;
   write_file(folder / "goes", "");
   write_file(folder / "stays", "");

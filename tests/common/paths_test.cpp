@@ -24,12 +24,12 @@ class Paths : public ::testing::Test {
   TempDir dir;
 };
 
-TEST_F(Paths, TheChosenFolderComesFirst) {
+TEST_F(Paths, ChosenFolderComesFirst) {
   EXPECT_EQ(find_config("clusters", "mine"), std::filesystem::canonical(dir / "clusters/mine.json"));
   EXPECT_EQ(config_roots().front(), std::filesystem::canonical(dir.path()));
 }
 
-TEST_F(Paths, TheFoldersOfTheSourceStayKnown) {
+TEST_F(Paths, SourceFoldersRemainUsable) {
   EXPECT_EQ(find_config("clusters", "cib"),
             std::filesystem::canonical(VERBSCOPE_SOURCE_DIR "/configs/clusters/cib.json"));
   EXPECT_THAT(list_configs("clusters"), Contains("cib"));
@@ -37,7 +37,7 @@ TEST_F(Paths, TheFoldersOfTheSourceStayKnown) {
   EXPECT_THAT(list_configs("clusters"), ::testing::Not(Contains("notes")));
 }
 
-TEST_F(Paths, AFolderBelowIsPartOfTheName) {
+TEST_F(Paths, NamesMayContainASubfolder) {
   std::filesystem::create_directories(dir / "sweeps/paper");
   write_file(dir / "sweeps/paper/rates.json", "{}");
   EXPECT_EQ(find_config("sweeps", "paper/rates"), std::filesystem::canonical(dir / "sweeps/paper/rates.json"));
@@ -46,19 +46,19 @@ TEST_F(Paths, AFolderBelowIsPartOfTheName) {
   EXPECT_EQ(find_config("sweeps", "paper/other"), "paper/other");
 }
 
-TEST_F(Paths, APathIsTakenAsItIs) {
+TEST_F(Paths, PathIsUsedUnchanged) {
   EXPECT_EQ(find_config("clusters", "./x"), "./x");
   EXPECT_EQ(find_config("clusters", "x.json"), "x.json");
 }
 
-TEST_F(Paths, AnUnknownNameListsTheKnownOnes) {
+TEST_F(Paths, UnknownNameListsTheKnownNames) {
   const std::string error = message_of<UsageError>([] { find_config("clusters", "nope"); });
-  EXPECT_THAT(error, ::testing::StartsWith("unknown cluster \"nope\": known are "));
+  EXPECT_THAT(error, ::testing::StartsWith("unknown cluster \"nope\"; known: "));
   EXPECT_THAT(error, HasSubstr("cib"));
   EXPECT_THAT(error, HasSubstr("mine"));
 }
 
-TEST_F(Paths, AChosenFolderThatIsNotThereIsAnError) {
+TEST_F(Paths, RejectsAMissingChosenFolder) {
   ::setenv("VERBSCOPE_CONFIGS", "/no/such/folder", 1);
   EXPECT_EQ(message_of<Error>([] { config_roots(); }), "VERBSCOPE_CONFIGS: \"/no/such/folder\" is not a folder");
 }

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Record, HasTheDocumentedTextApartFromTheEnvironment) {
+TEST(Record, MatchesTheDocumentedTextExceptTheEnvironment) {
   Json json = to_json(sample_record());
   json.erase("environment");
   EXPECT_EQ(dump_json(json),
@@ -25,20 +25,20 @@ TEST(Record, HasTheDocumentedTextApartFromTheEnvironment) {
             R"("prediction":{"binding":"mmio","rate_mops":105.0}})");
 }
 
-TEST(Record, ReadingGivesBackWhatWasWritten) {
+TEST(Record, RoundTrips) {
   for (const Record& record : {sample_record(), failed_record()}) {
     const std::string text = dump_json(to_json(record));
     EXPECT_EQ(dump_json(to_json(record_from_json(parse_json_text(text, "t"), "t"))), text);
   }
 }
 
-TEST(Record, TheEnvironmentSaysFabricAndSimulated) {
+TEST(Record, EnvironmentHasFabricAndSimulated) {
   EXPECT_EQ(to_json(sample_record())["environment"]["fabric"], "sim:cib");
   EXPECT_EQ(to_json(sample_record())["environment"]["simulated"], true);
   EXPECT_EQ(to_json(failed_record())["environment"]["simulated"], false);
 }
 
-TEST(Record, AnotherSchemaVersionIsRefusedInOneClearLine) {
+TEST(Record, RejectsAnotherSchemaVersion) {
   Json json = to_json(sample_record());
   json["schema"] = "verbscope.record/2";
   EXPECT_EQ(message_of<UnknownSchema>([&] { record_from_json(json, "r.jsonl:4"); }),
@@ -51,7 +51,7 @@ struct Broken {
   const char* message;
 };
 
-TEST(Record, ReadingNamesWhatIsWrong) {
+TEST(Record, ReaderNamesTheInvalidKey) {
   const Broken cases[] = {
       {"/status", "may\nbe", "key \"status\": expected ok, failed or imported, got \"may\\nbe\""},
       {"/reason", "late", "key \"reason\" is not empty in a record that did not fail"},
@@ -73,7 +73,7 @@ TEST(Record, ReadingNamesWhatIsWrong) {
   }
 }
 
-TEST(Record, WritingRefusesARecordThatReadersWouldRefuse) {
+TEST(Record, WriterRejectsInvalidRecords) {
   Record record = failed_record();
   record.reason.clear();
   EXPECT_EQ(message_of<Error>([&] { to_json(record); }), "record: key \"reason\" is empty in a failed record");

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A record that can be told from others.
+// A record that differs from others by its number.
 Record numbered(int number) {
   Record record = sample_record();
   record.config["number"] = number;
@@ -32,7 +32,7 @@ void write_numbered(const std::filesystem::path& path, std::initializer_list<int
   for (const int number : numbers) writer.append(numbered(number));
 }
 
-TEST(ResultsFile, KeepsOneRecordALineAcrossWriters) {
+TEST(ResultsFile, KeepsOneRecordPerLineAcrossWriters) {
   TempDir dir;
   write_numbered(dir / "r.jsonl", {1, 2});
   write_numbered(dir / "r.jsonl", {3});
@@ -43,7 +43,7 @@ TEST(ResultsFile, KeepsOneRecordALineAcrossWriters) {
   EXPECT_THAT(results.warnings, ElementsAre());
 }
 
-TEST(ResultsFile, CutAnywhereInTheLastLineKeepsTheOthersAndTheNextIsOnAFreshLine) {
+TEST(ResultsFile, TruncatedLastLineIsSkippedAndTheNextStartsANewLine) {
   TempDir dir;
   const auto path = dir / "r.jsonl";
   write_numbered(path, {1, 2});
@@ -61,7 +61,7 @@ TEST(ResultsFile, CutAnywhereInTheLastLineKeepsTheOthersAndTheNextIsOnAFreshLine
   }
 }
 
-TEST(ResultsFile, AMissingLastNewlineLosesNothing) {
+TEST(ResultsFile, MissingLastNewlineLosesNothing) {
   TempDir dir;
   const auto path = dir / "r.jsonl";
   write_numbered(path, {1});
@@ -72,7 +72,7 @@ TEST(ResultsFile, AMissingLastNewlineLosesNothing) {
   EXPECT_THAT(read_results(path).warnings, ElementsAre());
 }
 
-TEST(ResultsFile, ALineCutWhileAWriterIsOpenIsNotMergedEither) {
+TEST(ResultsFile, TruncationWhileAWriterIsOpenIsNotMerged) {
   TempDir dir;
   const auto path = dir / "r.jsonl";
   ResultsWriter writer(path);
@@ -82,7 +82,7 @@ TEST(ResultsFile, ALineCutWhileAWriterIsOpenIsNotMergedEither) {
   EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(1, 2));
 }
 
-TEST(ResultsFile, BrokenLinesAreWarnedAboutOneByOne) {
+TEST(ResultsFile, WarnsAboutEachInvalidLine) {
   TempDir dir;
   const auto path = dir / "r.jsonl";
   write_file(path, "not json\n" + dump_json(to_json(numbered(7))) + "\n\n{\"schema\": \"verbscope.record/1\"}\n[1]\n");
@@ -93,7 +93,7 @@ TEST(ResultsFile, BrokenLinesAreWarnedAboutOneByOne) {
                           HasSubstr(":5: expected object, got array")));
 }
 
-TEST(ResultsFile, ARecordOfAnotherVersionStopsTheReader) {
+TEST(ResultsFile, AnotherSchemaVersionStopsTheReader) {
   TempDir dir;
   const auto path = dir / "r.jsonl";
   write_file(path, dump_json(to_json(numbered(1))) + "\n{\"schema\": \"verbscope.record/9\"}\n");
@@ -101,7 +101,7 @@ TEST(ResultsFile, ARecordOfAnotherVersionStopsTheReader) {
               HasSubstr(":2: record schema \"verbscope.record/9\" is not known"));
 }
 
-TEST(ResultsFile, UnwritableOrUnreadableIsOneClearLine) {
+TEST(ResultsFile, UnusableFileIsOneLine) {
   TempDir dir;
   const auto missing = dir / "no/r.jsonl";
   EXPECT_EQ(message_of<Error>([&] { ResultsWriter writer(missing); }),
@@ -116,7 +116,7 @@ TEST(ResultsFile, UnwritableOrUnreadableIsOneClearLine) {
             "cannot read results from " + dir.path().string() + ": it is a folder");
 }
 
-TEST(ResultsFile, ASecondWriterIsRefusedAsLongAsTheFirstIsThere) {
+TEST(ResultsFile, RejectsASecondWriter) {
   TempDir dir;
   const auto path = dir / "r.jsonl";
   {
@@ -129,7 +129,7 @@ TEST(ResultsFile, ASecondWriterIsRefusedAsLongAsTheFirstIsThere) {
   EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(1, 2));
 }
 
-TEST(ResultsFileDeathTest, TheLockDiesWithItsHolder) {
+TEST(ResultsFileDeathTest, LockEndsWithItsHolder) {
   TempDir dir;
   const auto path = dir / "r.jsonl";
   EXPECT_EXIT(
@@ -143,7 +143,7 @@ TEST(ResultsFileDeathTest, TheLockDiesWithItsHolder) {
   EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(1, 2));
 }
 
-TEST(ResultsFile, AFileThatWasRenamedOrDeletedIsSaidAndFurtherRecordsBeginANewOne) {
+TEST(ResultsFile, RenamedOrDeletedFileIsReplacedWithAWarning) {
   for (const bool renamed : {false, true}) {
     TempDir dir;
     const auto path = dir / "r.jsonl";
@@ -158,9 +158,9 @@ TEST(ResultsFile, AFileThatWasRenamedOrDeletedIsSaidAndFurtherRecordsBeginANewOn
     ::testing::internal::CaptureStderr();
     writer.append(numbered(2));
     writer.append(numbered(3));
-    const std::string told = ::testing::internal::GetCapturedStderr();
-    EXPECT_THAT(told, HasSubstr("was deleted or renamed while it was written"));
-    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1);
+    const std::string output = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(output, HasSubstr("was deleted or renamed by another program"));
+    EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1);
     EXPECT_TRUE(writer.moved());
     EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(2, 3));
     if (renamed) {
@@ -171,7 +171,7 @@ TEST(ResultsFile, AFileThatWasRenamedOrDeletedIsSaidAndFurtherRecordsBeginANewOn
 }
 
 // A limit on the size of files stands for a full disk: both end a write half-way.
-TEST(ResultsFileDeathTest, ARecordThatFitsOnlyInPartIsNotThere) {
+TEST(ResultsFileDeathTest, PartialRecordIsRemoved) {
   TempDir dir;
   const auto path = dir / "r.jsonl";
   write_numbered(path, {1});
@@ -191,7 +191,7 @@ TEST(ResultsFileDeathTest, ARecordThatFitsOnlyInPartIsNotThere) {
   EXPECT_EQ(read_file(path), before);
 }
 
-TEST(ResultsFile, ALineThatIsTooLongCostsItselfOnly) {
+TEST(ResultsFile, SkipsOnlyATooLongLine) {
   TempDir dir;
   const auto path = dir / "r.jsonl";
   const auto line = [](int number) { return dump_json(to_json(numbered(number))) + "\n"; };
@@ -203,15 +203,15 @@ TEST(ResultsFile, ALineThatIsTooLongCostsItselfOnly) {
   EXPECT_THAT(results.warnings[1], HasSubstr(":3: "));
 }
 
-TEST(ResultsFile, ALineWithoutAnEndIsAnError) {
+TEST(ResultsFile, RejectsAnEndlessLine) {
   TempDir dir;
   const std::filesystem::path path = dir.path() / "zeros";
   std::ofstream(path) << '\0';
   std::filesystem::resize_file(path, (std::uintmax_t{1} << 30) + 2);  // without blocks on the disk
-  EXPECT_THAT(message_of<Error>([&] { read_results(path); }), HasSubstr("zeros:1: the line has no end"));
+  EXPECT_THAT(message_of<Error>([&] { read_results(path); }), HasSubstr("zeros:1: the line is longer than"));
 }
 
-TEST(ResultsFile, APipeOrDeviceWillDo) {
+TEST(ResultsFile, WritesPipesAndDevices) {
   EXPECT_NO_THROW(ResultsWriter("/dev/null").append(sample_record()));
 }
 

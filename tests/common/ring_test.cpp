@@ -1,4 +1,4 @@
-// The ring: how many places it has, and which element is where.
+// The ring: its size, and the places of its elements.
 #include "common/ring.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace verbscope {
 namespace {
 
-TEST(Ring, HasAPowerOfTwoOfPlaces) {
+TEST(Ring, SizeIsAPowerOfTwo) {
   EXPECT_EQ(Ring<int>().size(), 1u);
   EXPECT_EQ(Ring<int>(4).size(), 4u);
   EXPECT_EQ(Ring<int>(5).size(), 8u);
@@ -15,14 +15,14 @@ TEST(Ring, HasAPowerOfTwoOfPlaces) {
   EXPECT_EQ(ring.size(), 1u);
 }
 
-TEST(Ring, KeepsAsManyElementsAsItHasPlaces) {
+TEST(Ring, HoldsAsManyElementsAsItsSize) {
   Ring<std::uint64_t> ring(4);
   for (std::uint64_t n = 0; n < 10; ++n) ring[n] = n * n;
   for (std::uint64_t n = 6; n < 10; ++n) EXPECT_EQ(ring[n], n * n);
   EXPECT_EQ(ring.place(9), 1u);
 }
 
-TEST(Ring, TakesCountsThatWrapIn32Bits) {
+TEST(Ring, AcceptsCountersThatWrapIn32Bits) {
   Ring<int> ring(8);
   std::uint32_t head = ~std::uint32_t{0};
   ring[head++] = 1;

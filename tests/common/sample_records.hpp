@@ -1,7 +1,6 @@
 // Records as a benchmark would write them, for the tests of the writer, the file and the schema.
 #pragma once
 
-#include "common/environment.hpp"
 #include "common/record.hpp"
 
 namespace verbscope {

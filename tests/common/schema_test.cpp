@@ -1,4 +1,4 @@
-// results/record.schema.json against what the writer writes, judged by an independent validator (python3-jsonschema).
+// Written records against results/record.schema.json, checked by an independent validator (python3-jsonschema).
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 
@@ -48,7 +48,7 @@ class Schema : public ::testing::Test {
   TempDir dir;
 };
 
-TEST_F(Schema, AcceptsWhatTheWriterWrites) {
+TEST_F(Schema, AcceptsWrittenRecords) {
   ResultsWriter writer(dir / "r.jsonl");
   writer.append(sample_record());
   writer.append(failed_record());
@@ -75,7 +75,7 @@ TEST_F(Schema, AcceptsTheExampleOfTheDocumentation) {
   EXPECT_EQ(verdict.exit_code, 0) << verdict.output;
 }
 
-TEST_F(Schema, RejectsBrokenRecordsAndSaysWhere) {
+TEST_F(Schema, RejectsBrokenRecordsWithTheirPlace) {
   const std::pair<const char*, Json> changes[] = {
       {"/schema", "verbscope.record/2"},
       {"/benchmark", "Send Rate"},

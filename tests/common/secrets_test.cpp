@@ -1,13 +1,13 @@
-#include "common/secrets.hpp"
-
 #include <gtest/gtest.h>
+
+#include "common/cli.hpp"
 
 namespace verbscope {
 namespace {
 
 using Words = std::vector<std::string>;
 
-TEST(Secrets, TheirValuesAreNotKept) {
+TEST(Secrets, ReplacesSecretValues) {
   EXPECT_EQ(without_secrets({"p", "--secret", "x", "-s", "8"}), (Words{"p", "--secret", "***", "-s", "8"}));
   EXPECT_EQ(without_secrets({"env", "VERBSCOPE_SECRET=x=y", "p", "--auth-token=z"}),
             (Words{"env", "VERBSCOPE_SECRET=***", "p", "--auth-token=***"}));
@@ -16,7 +16,7 @@ TEST(Secrets, TheirValuesAreNotKept) {
   EXPECT_EQ(without_secrets({"p", "--secret"}), (Words{"p", "--secret"}));
 }
 
-TEST(Secrets, AreOverwrittenWhereTheSystemShowsThem) {
+TEST(Secrets, OverwritesSecretsInTheCommandLine) {
   std::string program = "p", option = "--secret=word", size = "--size=8";
   char* words[] = {program.data(), option.data(), size.data()};
   hide_secrets(3, words);

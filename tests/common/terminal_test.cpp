@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Terminal, ControlCharactersAreEscapedAndTextIsNot) {
+TEST(Terminal, EscapesOnlyControlCharacters) {
   EXPECT_EQ(for_terminal("a\x1b[2Jb\nc\r\nd\re\t\x7f"), "a\\x1b[2Jb\nc\r\nd\\x0de\\x09\\x7f");
   EXPECT_EQ(for_terminal("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"), "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
   EXPECT_EQ(for_terminal("\xc2\x9b"
@@ -31,7 +31,7 @@ TEST(Terminal, ControlCharactersAreEscapedAndTextIsNot) {
   EXPECT_EQ(for_terminal(std::string_view("\0", 1)), "\\x00");
 }
 
-TEST(Terminal, JsonIsEscapedTheJsonWayAndReadsBackTheSame) {
+TEST(Terminal, JsonEscapesRoundTrip) {
   const Json value{{"a\x7f", "\x1b\xc2\x9b\xc3\xa9\xc2\xa0"}};
   for (const std::string& text : {dump_json(value), pretty_json(value)}) {
     EXPECT_EQ(for_terminal(text), text);
@@ -81,7 +81,7 @@ class ColourEnvironment {
   }
 };
 
-TEST(Terminal, HasItsWidthAndNoTerminalHasNone) {
+TEST(Terminal, WidthIsZeroWithoutATerminal) {
   EXPECT_EQ(terminal_width(PseudoTerminal(80).out()), 80u);
   EXPECT_EQ(terminal_width(PseudoTerminal(132).out()), 132u);
   EXPECT_EQ(terminal_width(PseudoTerminal(7).out()), 40u);  // tables need some columns
@@ -92,14 +92,14 @@ TEST(Terminal, HasItsWidthAndNoTerminalHasNone) {
   std::fclose(file);
 }
 
-TEST(Terminal, WhatNobodyMayMissIsInColourWhereColoursAreShown) {
+TEST(Terminal, HighlightsSimulatedAndFailed) {
   const ColourEnvironment colours("xterm", nullptr);
   PseudoTerminal terminal(80);
   print_text(terminal.out(), "sim:cib (SIMULATED) \x1b[31mFAILED");
   EXPECT_EQ(terminal.printed(), "sim:cib (\x1b[33mSIMULATED\x1b[0m) \\x1b[31m\x1b[31mFAILED\x1b[0m");
 }
 
-TEST(Terminal, NoColourIsKept) {
+TEST(Terminal, RespectsNoColor) {
   for (const auto& [name, no_colour] :
        std::vector<std::pair<const char*, const char*>>{{"xterm", "1"}, {"dumb", nullptr}, {nullptr, nullptr}}) {
     const ColourEnvironment colours(name, no_colour);
@@ -124,7 +124,7 @@ int prints(int, char**) {
   return 0;
 }
 
-TEST(TerminalDeathTest, StandardErrorThatCannotBeWrittenChangesNoExitStatus) {
+TEST(TerminalDeathTest, UnwritableStandardErrorKeepsTheExitStatus) {
   const auto full = [] {
     if (std::freopen("/dev/full", "w", stderr) == nullptr) std::exit(99);
   };
@@ -137,7 +137,7 @@ TEST(TerminalDeathTest, StandardErrorThatCannotBeWrittenChangesNoExitStatus) {
               ::testing::ExitedWithCode(0), "");
 }
 
-TEST(TerminalDeathTest, WhatWasLostBeforeTheEndIsAFailureToo) {
+TEST(TerminalDeathTest, EarlierLostOutputIsAFailure) {
   const auto full = [] {
     if (std::freopen("/dev/full", "w", stdout) == nullptr) std::exit(99);
   };
@@ -152,7 +152,7 @@ TEST(TerminalDeathTest, WhatWasLostBeforeTheEndIsAFailureToo) {
   EXPECT_EXIT(run_with(full, goes_on), ::testing::ExitedWithCode(1), "cannot write to standard output");
 }
 
-TEST(TerminalDeathTest, APipeThatNobodyReadsEndsTheProgramQuietly) {
+TEST(TerminalDeathTest, BrokenPipeEndsTheProgramQuietly) {
   const auto broken = [] {
     int ends[2];
     if (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0) std::exit(99);
@@ -161,8 +161,8 @@ TEST(TerminalDeathTest, APipeThatNobodyReadsEndsTheProgramQuietly) {
   EXPECT_EXIT(run_with(broken, prints), ::testing::ExitedWithCode(141), "^$");
 }
 
-// What is opened next must not get the number of a descriptor that was closed.
-TEST(TerminalDeathTest, ClosedDescriptorsAreOpenedOnNothing) {
+// A file that is opened later must not get the number of a closed descriptor.
+TEST(TerminalDeathTest, OpensClosedDescriptorsOnDevNull) {
   const TempDir folder;
   const std::string path = (folder / "file").string();
   const auto close_all = [] {
@@ -178,7 +178,7 @@ TEST(TerminalDeathTest, ClosedDescriptorsAreOpenedOnNothing) {
   EXPECT_EQ(read_file(path), "");
 }
 
-TEST(Terminal, OutputThatNobodyTakesEndsWithTheStop) {
+TEST(Terminal, StopEndsBlockedOutput) {
   int ends[2], stop[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   ASSERT_EQ(pipe2(stop, O_CLOEXEC), 0);
@@ -190,16 +190,16 @@ TEST(Terminal, OutputThatNobodyTakesEndsWithTheStop) {
   set_output_stop(-1);
 }
 
-TEST(Warnings, TenOfAFileAndTheirNumber) {
+TEST(Warnings, PrintsTenAndTheTotal) {
   ::testing::internal::CaptureStderr();
   {
-    Warnings warnings("file", "lines in all are bad");
+    Warnings warnings("file", "lines are bad");
     for (int i = 0; i < 12; ++i) warnings.add("bad\x1b");
   }
-  const std::string told = ::testing::internal::GetCapturedStderr();
-  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 11);
-  EXPECT_THAT(told, HasSubstr("warning: file: 12 lines in all are bad"));
-  EXPECT_THAT(told, ::testing::Not(HasSubstr("\x1b")));
+  const std::string output = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 11);
+  EXPECT_THAT(output, HasSubstr("warning: file: in total 12 lines are bad"));
+  EXPECT_THAT(output, ::testing::Not(HasSubstr("\x1b")));
 }
 
 }  // namespace

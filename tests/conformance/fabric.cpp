@@ -38,7 +38,7 @@ class SimFabric final : public Fabric {
     cluster_.at(when, [] {});
   }
   void pass(Nanos time) override {
-    node_.work(time);
+    node_.compute(time);
     node_.poll_memory();
   }
   Nanos patience() const override { return std::chrono::seconds(20); }

@@ -10,7 +10,7 @@
 
 #include "machine/memory.hpp"
 #include "tests/conformance/fabric.hpp"
-#include "verbs/gid.hpp"
+#include "verbs/endpoint.hpp"
 #include "verbs/resources.hpp"
 
 namespace verbscope::conformance {

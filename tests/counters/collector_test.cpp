@@ -1,4 +1,4 @@
-// Every source that was asked for gets its report, and a required one that is missing fails.
+// Every requested source gets a report, and a required source that is missing fails the run.
 #include "counters/collector.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Counts, or fails at one of its steps.
+// A source that fails at the given step.
 class Source final : public CounterSource {
  public:
   enum class Fails { never, start, background, attach, window, report };
@@ -26,7 +26,7 @@ class Source final : public CounterSource {
   void start() override { step(Fails::start); }
   bool background_done() override {
     step(Fails::background);
-    return ++looks_ >= 3;
+    return ++polls_ >= 3;
   }
   void attach(const std::vector<int>&) override { step(Fails::attach); }
   void read(Moment moment) override {
@@ -43,7 +43,7 @@ class Source final : public CounterSource {
   }
   std::string name_;
   Fails fails_;
-  int looks_ = 0;
+  int polls_ = 0;
 };
 
 std::vector<std::unique_ptr<CounterSource>> sources(Source::Fails fails) {
@@ -63,7 +63,7 @@ Collector::Collected run(Collector& collector) {
 
 class FailsAt : public testing::TestWithParam<Source::Fails> {};
 
-TEST_P(FailsAt, LeavesOneLineInTheRecordAndTheOthersCount) {
+TEST_P(FailsAt, ReportsTheReasonAndOtherSourcesStillCount) {
   Collector collector("client3", sources(GetParam()), CountersNeeded::one);
   const auto collected = run(collector);
   EXPECT_EQ(collected.failure, "");
@@ -77,7 +77,7 @@ TEST_P(FailsAt, LeavesOneLineInTheRecordAndTheOthersCount) {
   EXPECT_EQ(collected.reports[1].window_s, 0);
 }
 
-TEST_P(FailsAt, FailsTheRunWhenItIsRequired) {
+TEST_P(FailsAt, FailsTheRunIfTheSourceIsRequired) {
   const std::string line = "client3: counters of bad are required: the cat sat on bad";
   Collector collector("client3", sources(GetParam()), CountersNeeded::all);
   if (GetParam() <= Source::Fails::attach) {
@@ -89,7 +89,7 @@ TEST_P(FailsAt, FailsTheRunWhenItIsRequired) {
   }
 }
 
-TEST_P(FailsAt, FailsTheRunWhenNothingElseCounts) {
+TEST_P(FailsAt, FailsTheRunIfNoSourceCounts) {
   std::vector<std::unique_ptr<CounterSource>> bad;
   bad.push_back(std::make_unique<Source>("bad", GetParam()));
   Collector collector("server", std::move(bad), CountersNeeded::one);
@@ -108,21 +108,21 @@ INSTANTIATE_TEST_SUITE_P(, FailsAt,
                                          Source::Fails::window, Source::Fails::report),
                          [](const auto& fails) { return name_of(fails.param); });
 
-TEST(CountersNeeded, OneOfThoseThatAreNamedHasToCount) {
+TEST(CountersNeeded, RequiresOneNamedSourceOnTheServer) {
   EXPECT_EQ(counters_needed("pcm-pcie", false, "server"), CountersNeeded::one);
   EXPECT_EQ(counters_needed("pcm-pcie", false, "client0"), CountersNeeded::none);
   EXPECT_EQ(counters_needed("auto", false, "server"), CountersNeeded::none);
   EXPECT_EQ(counters_needed("auto", true, "client0"), CountersNeeded::all);
 }
 
-TEST(ParseCounters, KnowsAutoNoneAndLists) {
+TEST(ParseCounters, AcceptsAutoNoneAndListsOfSources) {
   const auto parse = [](const std::string& text, bool device) {
     return parse_counters(text, "--counter_sources", device);
   };
-  std::vector<std::string> usual = counter_sources();
-  // Only where they are named: what has to be installed or set up, and what costs the benchmark instructions.
-  for (const char* name : {"neo-host", "rdma-statistic", "driver"}) std::erase(usual, name);
-  EXPECT_EQ(parse("auto", true), usual);
+  std::vector<std::string> auto_sources = counter_sources();
+  // Excluded from auto: they must be installed or set up, or cost the benchmark instructions.
+  for (const char* name : {"neo-host", "rdma-statistic", "driver"}) std::erase(auto_sources, name);
+  EXPECT_EQ(parse("auto", true), auto_sources);
   EXPECT_THAT(parse("auto", false), IsEmpty());
   EXPECT_THAT(parse("none", true), IsEmpty());
   EXPECT_THAT(parse("nic,pcm-pcie", false), ElementsAre("pcm-pcie", "nic"));

@@ -1,4 +1,4 @@
-// Puts the stand-ins for counting tools (tests/counters/fake_tools) before the real ones for the length of a test.
+// Puts the fake counting tools (tests/counters/fake_tools) first in PATH during a test.
 #pragma once
 
 #include <cstdlib>

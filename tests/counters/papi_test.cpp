@@ -1,4 +1,4 @@
-// PAPI: the real library on this machine, whatever it has; and counters of CPUs that are not here, on a stand-in.
+// PAPI: the real library with the counters of this machine, and a fake library with the counters of other CPUs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ using testing::Not;
 
 constexpr auto kFree = [] { return false; };
 
-// A thread that works until it is told to stop.
+// A thread that computes until it is stopped.
 class Worker {
  public:
   Worker() {
@@ -39,12 +39,12 @@ class Worker {
   }};
 };
 
-TEST(Papi, TheRealLibraryCountsOrSaysWhyNot) {
+TEST(Papi, RealLibraryCountsOrExplainsWhyNot) {
   PapiSource source(papi_library(), kFree);
   try {
     source.start();
   } catch (const Error& error) {
-    // PAPI's own words, for the cores and for the uncore.
+    // PAPI reports why the cores and the uncore are not available.
     EXPECT_THAT(error.what(), testing::MatchesRegex("PAPI: .+: .+; uncore: .+"));
     RecordProperty("reason", error.what());
     fmt::print("{}\n", error.what());
@@ -62,7 +62,7 @@ TEST(Papi, TheRealLibraryCountsOrSaysWhyNot) {
   }
 }
 
-TEST(Papi, TheRealLibraryRefusesInItsOwnWords) {
+TEST(Papi, RealLibraryErrorsQuotePapi) {
   PapiLibrary& papi = papi_library();
   EXPECT_THAT(message_of<Error>([&papi] { papi.open("no_such_cat", std::nullopt, false); }),
               HasSubstr("no_such_cat: "));
@@ -79,7 +79,7 @@ TEST(Papi, TheRealLibraryRefusesInItsOwnWords) {
   papi.close(set);
 }
 
-// A machine with these events; the number of an event's readings times its step is what it has counted.
+// A machine with these events. Each reading of an event adds its step to its count.
 class FakePapi final : public PapiLibrary {
  public:
   std::map<std::string, long long> steps;
@@ -88,7 +88,7 @@ class FakePapi final : public PapiLibrary {
   std::vector<std::string> added;
   std::vector<std::optional<int>> attached;
   int open_sets = 0;
-  bool multiplexed = false;  // some set with events
+  bool multiplexed = false;  // true if any set with events is
 
   int open(const std::string& component, std::optional<int> thread, bool multiplex) override {
     if (component == "perf_event_uncore" && !uncore) fail("perf_event_uncore: No uncore PMUs or events found");
@@ -121,7 +121,7 @@ class FakePapi final : public PapiLibrary {
   std::vector<std::vector<std::pair<long long, long long>>> sets_;
 };
 
-// The window: what one more reading adds.
+// Reports a window in which every event counts one step.
 CounterReport window_of(PapiSource& source, double ops_per_s = 0) {
   source.read(Moment::window_begin);
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -152,7 +152,7 @@ TEST(Papi, SumsThreadsAndDividesByOperations) {
   EXPECT_EQ(papi.attached.back(), 102);
 }
 
-TEST(Papi, AnEventWithoutACounterOfItsOwnIsLeftOut) {
+TEST(Papi, OmitsEventsWithoutACounterOfTheirOwn) {
   FakePapi papi;
   papi.uncore = false;
   papi.steps = {{"PAPI_TOT_CYC", 3000}, {"PAPI_TOT_INS", 5000}};
@@ -188,7 +188,7 @@ TEST(Papi, SumsTheBoxesOfEverySocket) {
   EXPECT_THAT(report.blind, HasSubstr("what the threads cost (PAPI_TOT_CYC: Event does not exist)"));
 }
 
-TEST(Papi, SkylakeCountsFourByteUnitsInTurns) {
+TEST(Papi, ScalesSkylakeCountsFromFourByteUnits) {
   FakePapi papi;
   for (int box = 0; box < 6; ++box) {
     for (int part = 0; part < 4; ++part) {
@@ -206,13 +206,13 @@ TEST(Papi, SkylakeCountsFourByteUnitsInTurns) {
   EXPECT_TRUE(papi.multiplexed);
 }
 
-TEST(Papi, LeavesTheUncoreToWhoHasIt) {
+TEST(Papi, SkipsTheUncoreIfAPcmToolUsesIt) {
   FakePapi papi;
   papi.steps = {{"PAPI_TOT_CYC", 1}, {"icx_unc_cha0::UNC_CHA_TOR_INSERTS:IO_PCIRDCUR:cpu=0", 1}};
   PapiSource source(papi, [] { return true; }, {0});
   source.start();
   EXPECT_THAT(papi.added, Not(testing::Contains(HasSubstr("unc_"))));
-  EXPECT_THAT(window_of(source).blind, HasSubstr("left to the PCM tool"));
+  EXPECT_THAT(window_of(source).blind, HasSubstr("PCM tool that is running"));
 }
 
 TEST(Papi, FindsACoreOfEachSocket) {
@@ -223,8 +223,8 @@ TEST(Papi, FindsACoreOfEachSocket) {
     write_file(folder / "physical_package_id", fmt::format("{}\n", socket));
   }
   std::filesystem::create_directories(dir / "devices/system/cpu/cpufreq");
-  EXPECT_THAT(one_core_a_socket(dir.path()), ElementsAre(0, 1));
-  EXPECT_THAT(one_core_a_socket(), Not(IsEmpty()));
+  EXPECT_THAT(one_core_per_socket(dir.path()), ElementsAre(0, 1));
+  EXPECT_THAT(one_core_per_socket(), Not(IsEmpty()));
 }
 
 }  // namespace

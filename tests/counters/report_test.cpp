@@ -1,4 +1,4 @@
-// Reports of counts: background subtracted, events by name, and the unseen as null in the record.
+// Reports subtract the background, and write events that are not counted as null.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Report, SubtractsTheBackgroundAndKeepsBoth) {
-  // 2 s at 500 a second in the window, 50 a second before it.
+  // 500 per second in the window of 2 s, and 50 per second in the background.
   const Counted counted{.window_s = 2, .raw = {{"a", 1000}}, .background_s = 0.5, .background_per_s = {{"a", 50}}};
   const CounterReport report = make_report("x", "", counted, {{"dma_read_lines", {"a"}}});
   EXPECT_EQ(report.events.dma_read_lines, 900u);
@@ -21,19 +21,19 @@ TEST(Report, SubtractsTheBackgroundAndKeepsBoth) {
   EXPECT_EQ(report.extra.at("net").at("a"), 900);
 }
 
-TEST(Report, ABackgroundOverTheCountLeavesNothing) {
+TEST(Report, NetIsZeroIfTheBackgroundExceedsTheCount) {
   const Counted counted{.window_s = 2, .raw = {{"a", 10}}, .background_s = 1, .background_per_s = {{"a", 50}}};
   EXPECT_EQ(make_report("x", "", counted, {{"dma_read_lines", {"a"}}}).events.dma_read_lines, 0u);
 }
 
-TEST(Report, ACounterThatWentBackIsNull) {
+TEST(Report, ReportsADecreasedCounterAsNull) {
   const Counted counted{.window_s = 2, .raw = {{"a", std::nan("")}}, .background_s = 1, .background_per_s = {}};
   const CounterReport report = make_report("x", "", counted, {{"dma_read_lines", {"a"}}});
   EXPECT_TRUE(report.extra.at("raw").at("a").is_null());
   EXPECT_TRUE(report.extra.at("net").at("a").is_null());
 }
 
-TEST(Report, WhatNoRuleNamesIsUnseenAndNullInTheRecord) {
+TEST(Report, EventsWithoutARuleAreUnseenAndNullInTheRecord) {
   Record record;
   record.benchmark = "send_rate";
   record.config = {{"size", 64}};

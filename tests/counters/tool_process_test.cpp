@@ -1,4 +1,4 @@
-// A tool as a child process: its lines come at once, it is ended by its handle, and it does not outlive who started it.
+// A tool as a child process: its lines arrive at once, and it ends on request and with the process that started it.
 #include "counters/tool_process.hpp"
 
 #include <gmock/gmock.h>
@@ -23,22 +23,22 @@ ToolProcess shell(const std::string& script) {
   return ToolProcess({"sh", "-c", script});
 }
 
-// Everything that it prints until it ends, a minute at most.
+// All output until the process ends, for at most a minute.
 std::string all_of(ToolProcess& process) {
   const auto deadline = std::chrono::steady_clock::now() + 60s;
   std::string text;
   while (process.running() && std::chrono::steady_clock::now() < deadline) text += process.read(-1, 1000ms);
-  EXPECT_FALSE(process.running()) << "it runs on";
+  EXPECT_FALSE(process.running()) << "still running";
   return text;
 }
 
-TEST(ToolProcess, PassesArgumentsAndBytesOnAsTheyAre) {
+TEST(ToolProcess, PassesArgumentsAndOutputUnchanged) {
   ToolProcess process({"printf", "%s|", "a b", "$(date)", "'c'\n"});
   EXPECT_EQ(all_of(process), "a b|$(date)|'c'\n|");
 }
 
-TEST(ToolProcess, ALineComesBeforeTheToolEnds) {
-  // Python holds lines back for a pipe, as the tools do, but not for a terminal.
+TEST(ToolProcess, ReadsALineBeforeTheToolEnds) {
+  // Python buffers lines that it writes to a pipe, as the tools do, but not those to a terminal.
   ToolProcess process({"python3", "-c", "import time\nprint('line')\ntime.sleep(600)"});
   std::string text;
   for (const auto deadline = std::chrono::steady_clock::now() + 60s;
@@ -58,7 +58,7 @@ TEST(ToolProcess, QuotesTheLastLineOfStandardError) {
   EXPECT_THAT(killed.end_text(), HasSubstr("killed by signal 9"));
 }
 
-TEST(ToolProcess, AsksFirstAndInsistsThen) {
+TEST(ToolProcess, SendsSigtermThenSigkill) {
   ToolProcess polite = shell("trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done");
   while (polite.read(-1, 1000ms).empty() && polite.running()) {
   }
@@ -71,20 +71,20 @@ TEST(ToolProcess, AsksFirstAndInsistsThen) {
   EXPECT_THAT(stubborn.end_text(), HasSubstr("signal 9"));
 }
 
-TEST(ToolProcess, OutputWithoutEndDoesNotKeepItFromBeingEnded) {
+TEST(ToolProcess, EndsAToolThatPrintsWithoutPause) {
   ToolProcess process({"yes"});
   for (int i = 0; i < 100; ++i) process.read(-1, 1000ms);
   process.end(100ms);
   EXPECT_FALSE(process.running());
 }
 
-TEST(ToolProcess, AToolThatClosesItsOutputIsStillWaitedFor) {
+TEST(ToolProcess, WaitsForAToolThatClosedItsOutput) {
   ToolProcess process = shell("trap '' HUP; exec >&-; sleep 0.1; exit 4");
   all_of(process);
   EXPECT_EQ(process.end_text(), "exit status 4");
 }
 
-TEST(ToolProcess, DoesNotOutliveWhoStartedItEvenByAKill) {
+TEST(ToolProcess, EndsWhenItsStarterIsKilled) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t starter = fork();
@@ -94,7 +94,7 @@ TEST(ToolProcess, DoesNotOutliveWhoStartedItEvenByAKill) {
     ToolProcess process = shell("echo $$; exec sleep 600");
     std::string pid;
     while (pid.empty()) pid = process.read(-1, 1000ms);
-    [[maybe_unused]] const ssize_t told = write(ends[1], pid.data(), pid.size());
+    [[maybe_unused]] const ssize_t written = write(ends[1], pid.data(), pid.size());
     raise(SIGKILL);
   }
   close(ends[1]);
@@ -104,7 +104,7 @@ TEST(ToolProcess, DoesNotOutliveWhoStartedItEvenByAKill) {
   waitpid(starter, nullptr, 0);
   const std::string stat = "/proc/" + std::to_string(std::atoi(text)) + "/stat";
   const auto gone = [&stat] {
-    std::string id, name, state;  // a zombie waits for somebody to ask for it, and does nothing more
+    std::string id, name, state;  // Z: a zombie, which has ended
     return !(std::ifstream(stat) >> id >> name >> state) || state == "Z";
   };
   for (const auto deadline = std::chrono::steady_clock::now() + 60s;
@@ -114,7 +114,7 @@ TEST(ToolProcess, DoesNotOutliveWhoStartedItEvenByAKill) {
   EXPECT_TRUE(gone());
 }
 
-TEST(ToolProcess, SaysWhyItCannotStart) {
+TEST(ToolProcess, ReportsWhyItCannotStart) {
   const auto message = [](const std::string& program) {
     return message_of<Error>([&program] { ToolProcess process({program}); });
   };

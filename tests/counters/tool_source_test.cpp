@@ -1,5 +1,4 @@
-// A tool beside a benchmark: stand-ins with the real tools' output and schedule (fake_tools), started as the real ones
-// are.
+// A tool beside a benchmark. The fake tools have the output and timing of the real ones, and are started like them.
 #include "counters/tool_source.hpp"
 
 #include <gmock/gmock.h>
@@ -10,9 +9,7 @@
 #include <thread>
 
 #include "common/error.hpp"
-#include "counters/neo_host.hpp"
-#include "counters/pcm_iio.hpp"
-#include "counters/pcm_pcie.hpp"
+#include "counters/tool_formats.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/counters/fake_tools.hpp"
 
@@ -23,7 +20,7 @@ using namespace std::chrono_literals;
 using test::FakeTools;
 using testing::HasSubstr;
 
-// Waits until `done` holds, a minute at most.
+// Waits until done() is true, for at most a minute.
 template <class Done>
 void wait_until(Done&& done) {
   const auto deadline = std::chrono::steady_clock::now() + 60s;
@@ -33,7 +30,7 @@ void wait_until(Done&& done) {
   }
 }
 
-// Starts the source, sees the background, and then a window of this length.
+// Starts the source, measures the background, and then a window of this length.
 void run(CounterSource& source, std::chrono::milliseconds window) {
   source.start();
   source.read(Moment::background_begin);
@@ -53,7 +50,7 @@ TEST(ToolSource, CountsWholeIntervalsAndScalesThemToTheWindow) {
   ToolSource source = pcie_source();
   run(source, 700ms);
   const CounterReport report = source.report(0);
-  // 700 lines on each of two sockets in every interval of 84 ms, however late the lines come.
+  // 700 lines on each of two sockets in every interval of 84 ms, even if lines arrive late.
   const double window_s = report.window_s;
   EXPECT_GE(window_s, 0.7);
   EXPECT_EQ(report.extra.at("raw").at("PCIRdCur"), std::llround(1400 / 0.084 * window_s));
@@ -62,12 +59,12 @@ TEST(ToolSource, CountsWholeIntervalsAndScalesThemToTheWindow) {
   EXPECT_GE(intervals, 1u);
   EXPECT_LE(intervals, static_cast<std::size_t>(window_s / 0.084));
   EXPECT_NEAR(report.extra.at("scaling").get<double>(), window_s / (0.084 * static_cast<double>(intervals)), 1e-9);
-  // The background was the same: nothing is left.
+  // The background has the same rate, so the net is 0.
   EXPECT_EQ(report.events.dma_read_lines, 0u);
   EXPECT_NEAR(report.extra.at("background_per_s").at("PCIRdCur").get<double>(), 1400 / 0.084, 1e-6);
 }
 
-TEST(ToolSource, LeavesOutDamagedIntervals) {
+TEST(ToolSource, IgnoresDamagedIntervals) {
   const FakeTools tools("FAKE_PCM_DAMAGE=1");
   ToolSource source = pcie_source();
   run(source, 900ms);
@@ -76,7 +73,7 @@ TEST(ToolSource, LeavesOutDamagedIntervals) {
   EXPECT_GE(report.extra.at("intervals_damaged"), 1);
 }
 
-TEST(ToolSource, AWindowShorterThanAnIntervalCountsNothingAndSaysSo) {
+TEST(ToolSource, FailsIfTheWindowIsShorterThanAnInterval) {
   const FakeTools tools("");
   ToolSource source = pcie_source();
   run(source, 20ms);
@@ -84,13 +81,13 @@ TEST(ToolSource, AWindowShorterThanAnIntervalCountsNothingAndSaysSo) {
               HasSubstr("no whole interval of 84 ms in the window of 0.0"));
 }
 
-TEST(ToolSource, AToolThatIsNotInstalledSaysSo) {
+TEST(ToolSource, ReportsAToolThatIsNotInstalled) {
   ToolSource source({"pcm-cat", {}, 84}, std::make_unique<PcmPcieFormat>());
   EXPECT_EQ(message_of<Error>([&] { source.start(); }),
             "pcm-cat is not installed (not in PATH, /usr/sbin or /usr/local/sbin)");
 }
 
-TEST(ToolSource, AToolThatRefusesTheMachineIsQuoted) {
+TEST(ToolSource, QuotesAToolThatFailsAtStart) {
   const FakeTools tools("FAKE_PCM_FAIL=1");
   ToolSource source = pcie_source();
   source.start();
@@ -99,7 +96,7 @@ TEST(ToolSource, AToolThatRefusesTheMachineIsQuoted) {
             "pcm-pcie ended with exit status 1: Skylake Server CPU is required for this tool! Program aborted");
 }
 
-TEST(ToolSource, AToolThatEndsInTheWindowIsQuoted) {
+TEST(ToolSource, QuotesAToolThatEndsInTheWindow) {
   const FakeTools tools("FAKE_PCM_END_AFTER=4");
   ToolSource source = pcie_source();
   run(source, 700ms);
@@ -107,7 +104,7 @@ TEST(ToolSource, AToolThatEndsInTheWindowIsQuoted) {
             "pcm-pcie ended with exit status 3: the counters are in use by somebody else");
 }
 
-TEST(ToolSource, AToolThatSaysNothingIsGivenUp) {
+TEST(ToolSource, FailsIfTheToolPrintsNothing) {
   const FakeTools tools("FAKE_PCM_SILENT=1");
   Tool tool = pcm_pcie_tool(Picos(0), 60s);
   tool.start_limit = 100ms;
@@ -123,15 +120,15 @@ TEST(ToolSource, PcmIioCountsTheBytesOfTheRootPort) {
   run(source, 1000ms);
   const CounterReport report = source.report(0);
   EXPECT_EQ(report.extra.at("raw").at("IB read"), std::llround(12800 * report.window_s));
-  EXPECT_EQ(report.events.payload_bytes_to_nic, 0u);  // the window has as much as the background
+  EXPECT_EQ(report.events.payload_bytes_to_nic, 0u);  // the background has the same rate
 }
 
-// The releases of pcm-pcie: devices read 1e8 lines a second, whatever the tool makes of its interval.
+// Releases of pcm-pcie that interpret the interval differently. Devices read 1e8 lines per second.
 class PcmRelease : public testing::TestWithParam<const char*> {};
 
-TEST_P(PcmRelease, CountsWhatPassedOrRefuses) {
+TEST_P(PcmRelease, CountsTheRealRate) {
   const FakeTools tools(std::string("FAKE_PCM_RELEASE=") + GetParam());
-  // Wide enough for two intervals of a second that take two.
+  // Long enough for two intervals of 1 s that take 2 s each.
   ToolSource source(pcm_pcie_tool(6500ms, 8s), std::make_unique<PcmPcieFormat>());
   run(source, 6500ms);
   const CounterReport report = source.report(0);
@@ -140,8 +137,8 @@ TEST_P(PcmRelease, CountsWhatPassedOrRefuses) {
 
 INSTANTIATE_TEST_SUITE_P(, PcmRelease, testing::Values("202003", "202201", "202302"));
 
-TEST(ToolSource, AnIntervalThatTheToolDoesNotKeepIsRefused) {
-  // Without room for whole seconds.
+TEST(ToolSource, FailsIfTheToolDoesNotKeepItsInterval) {
+  // The window is too short for whole seconds.
   const FakeTools tools("FAKE_PCM_RELEASE=202201");
   ToolSource source(pcm_pcie_tool(2s, 8s), std::make_unique<PcmPcieFormat>());
   source.start();
@@ -151,7 +148,7 @@ TEST(ToolSource, AnIntervalThatTheToolDoesNotKeepIsRefused) {
   EXPECT_THAT(failure, HasSubstr("--duration 5 s or more"));
 }
 
-TEST(ToolSource, PcmIioOfRelease202509Counts) {
+TEST(ToolSource, CountsWithPcmIioRelease202509) {
   const FakeTools tools("FAKE_PCM_RELEASE=202509");
   ToolSource source(pcm_iio_tool(Picos(0), 60s), std::make_unique<PcmIioFormat>("3a:00.0"));
   run(source, 1000ms);
@@ -159,7 +156,7 @@ TEST(ToolSource, PcmIioOfRelease202509Counts) {
   EXPECT_EQ(report.extra.at("raw").at("IB read"), std::llround(12800 * report.window_s));
 }
 
-TEST(ToolSource, NeoHostHasItsOwnInterval) {
+TEST(ToolSource, UsesTheFixedIntervalOfNeoHost) {
   const FakeTools tools("");
   ToolSource source(neo_host_tool("", 60s), std::make_unique<NeoHostFormat>(), "neo-host");
   run(source, 700ms);
@@ -170,7 +167,7 @@ TEST(ToolSource, NeoHostHasItsOwnInterval) {
   EXPECT_GE(report.extra.at("interval_s").get<double>(), 0.1);
 }
 
-TEST(ToolSource, TheIntervalIsSuchThatTheToolDividesItEvenly) {
+TEST(ToolSource, RequestsIntervalsThatEventGroupsDivideEvenly) {
   for (const Picos window : {Picos(0), Picos(10ms), Picos(1s), Picos(3s), Picos(60s)}) {
     const Tool tool = pcm_pcie_tool(window, 8s);
     // The tool reads its delay as (uint)(delay * 1000).

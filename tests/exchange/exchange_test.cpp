@@ -1,4 +1,4 @@
-// The exchange over loopback: handshakes that agree and that do not, and peers that misbehave.
+// The exchange over loopback: handshakes that succeed and fail, and peers that misbehave.
 #include "exchange/exchange.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct Failures {
   std::string server;
   std::string client;
 };
-Failures shake(const Terms& of_client) {
+Failures fail_handshake(const Terms& of_client) {
   ExchangeServer server = our_server();
   auto client = std::async(std::launch::async, [&] { return error_of([&] { join(server.port(), of_client); }); });
   Failures failures;
@@ -57,7 +57,7 @@ struct Pair {
   std::vector<Channel> far;
 };
 
-TEST(Exchange, MessagesCrossBothWays) {
+TEST(Exchange, SendsMessagesBothWays) {
   Pair pair;
   pair.near[0].send("endpoints", Json{{"qpn", 5}}, kLong);
   EXPECT_EQ(pair.far[0].receive("endpoints", kLong), (Json{{"qpn", 5}}));
@@ -66,7 +66,7 @@ TEST(Exchange, MessagesCrossBothWays) {
   EXPECT_EQ(pair.far[0].peer(), fmt::format("127.0.0.1:{}", pair.server.port()));
 }
 
-TEST(Exchange, EveryClientKnowsItsNumber) {
+TEST(Exchange, NumbersEveryClient) {
   constexpr int kClients = 3;
   ExchangeServer server(0, our_terms(), kSecret);
   std::vector<std::future<Channel>> connecting;
@@ -84,7 +84,7 @@ TEST(Exchange, EveryClientKnowsItsNumber) {
   }
 }
 
-TEST(Exchange, AClientMayComeBeforeTheServer) {
+TEST(Exchange, ClientMayStartBeforeTheServer) {
   int port = 0;
   { port = our_server().port(); }
   std::promise<void> started;
@@ -98,24 +98,24 @@ TEST(Exchange, AClientMayComeBeforeTheServer) {
   EXPECT_EQ(client.get().index(), 0);
 }
 
-TEST(Exchange, DifferentParametersEndBothSidesWithBothValues) {
+TEST(Exchange, DifferentParametersFailBothSidesWithBothValues) {
   Terms other = our_terms();
   other.parameters["post_list"] = 4;
-  const Failures failures = shake(other);
-  EXPECT_THAT(failures.server, EndsWith(" runs something else: post_list (here 16, there 4)"));
-  EXPECT_THAT(failures.client, EndsWith(" runs something else: post_list (here 4, there 16)"));
+  const Failures failures = fail_handshake(other);
+  EXPECT_THAT(failures.server, EndsWith(" runs with other parameters: post_list (here 16, there 4)"));
+  EXPECT_THAT(failures.client, EndsWith(" runs with other parameters: post_list (here 4, there 16)"));
 }
 
-TEST(Exchange, AnotherBenchmarkOrVersionIsRefusedWithBoth) {
+TEST(Exchange, AnotherBenchmarkOrVersionFailsWithBothValues) {
   Terms other = our_terms();
   other.benchmark = "recv_rate";
   other.version = "9";
-  const Failures failures = shake(other);
+  const Failures failures = fail_handshake(other);
   EXPECT_THAT(failures.server, HasSubstr("benchmark (here \"send_rate\", there \"recv_rate\")"));
   EXPECT_THAT(failures.client, HasSubstr("version (here \"9\", there \"0.1.0\")"));
 }
 
-TEST(Exchange, TheOtherClientsAreToldWhyItEnded) {
+TEST(Exchange, OtherClientsReceiveTheReason) {
   ExchangeServer server = our_server();
   auto serving = std::async(std::launch::async, [&] { return error_of([&] { server.accept(2, kLong); }); });
   Channel good = join(server.port());
@@ -127,32 +127,32 @@ TEST(Exchange, TheOtherClientsAreToldWhyItEnded) {
               AllOf(HasSubstr("gave up"), HasSubstr("post_list (here 16, there 4)")));
 }
 
-TEST(Exchange, NoClientComes) {
+TEST(Exchange, ServerTimesOutWithoutClients) {
   ExchangeServer server = our_server();
   EXPECT_EQ(error_of([&] { server.accept(2, kShort); }),
             fmt::format("waited 0.05 s for client 1 of 2 on port {}", server.port()));
 }
 
-TEST(Exchange, AServerThatNeverAnswers) {
+TEST(Exchange, ClientTimesOutIfTheServerDoesNotRespond) {
   const Fd listener = tcp_listen("127.0.0.1", 0);
   EXPECT_EQ(error_of([&] { connect_exchange("127.0.0.1", local_port(listener), our_terms(), kSecret, kShort); }),
             fmt::format("waited 0.05 s for message \"challenge\" from 127.0.0.1:{}", local_port(listener)));
 }
 
-TEST(Exchange, TheWrongTypeIsNamed) {
+TEST(Exchange, NamesAMessageOfAnotherType) {
   Pair pair;
   pair.near[0].send("results", 1, kLong);
   EXPECT_THAT(error_of([&] { pair.far[0].receive("endpoints", kLong); }),
               EndsWith("sent message \"results\" instead of message \"endpoints\""));
 }
 
-TEST(Exchange, AMessageThatDoesNotComeIsNamedWithTheWait) {
+TEST(Exchange, TimeoutNamesTheMessageAndTheTime) {
   Pair pair;
   EXPECT_EQ(error_of([&] { pair.far[0].receive("endpoints", kShort); }),
             fmt::format("waited 0.05 s for message \"endpoints\" from 127.0.0.1:{}", pair.server.port()));
 }
 
-TEST(Exchange, APeerThatGoesIsSeen) {
+TEST(Exchange, DetectsADepartedPeer) {
   Pair pair;
   EXPECT_FALSE(pair.far[0].peer_gone());
   EXPECT_FALSE(pair.near[0].peer_gone());
@@ -162,16 +162,16 @@ TEST(Exchange, APeerThatGoesIsSeen) {
   EXPECT_TRUE(pair.far[0].peer_gone());
 }
 
-TEST(Exchange, APeerThatHasGoneIsHeardOut) {
+TEST(Exchange, ReadsTheReasonOfADepartedPeer) {
   Pair pair;
   pair.near[0].send("progress", 1, kLong);
   pair.near[0].send_failure("the cat sat on the card");
   pair.near.clear();
-  EXPECT_THAT(error_of([&] { pair.far[0].hear_out(); }), EndsWith("gave up: the cat sat on the card"));
-  EXPECT_THROW(pair.far[0].hear_out(), PeerGone);  // that was all
+  EXPECT_THAT(error_of([&] { pair.far[0].throw_departure(); }), EndsWith("gave up: the cat sat on the card"));
+  EXPECT_THROW(pair.far[0].throw_departure(), PeerGone);  // no further message
 }
 
-TEST(Exchange, WhoSendsToAPeerThatHasGoneLearnsItsReason) {
+TEST(Exchange, SendToADepartedPeerThrowsItsReason) {
   Pair pair;
   pair.near[0].send_failure("the cat sat on the card");
   pair.near.clear();
@@ -182,7 +182,7 @@ TEST(Exchange, WhoSendsToAPeerThatHasGoneLearnsItsReason) {
               EndsWith("gave up: the cat sat on the card"));
 }
 
-TEST(Exchange, AFailureTellsItsReasonOnOneLine) {
+TEST(Exchange, PutsTheReasonOfAFailureOnOneLine) {
   Pair pair;
   pair.near[0].send_failure("create RC QP on mlx5_0: out of\nluck");
   pair.near.clear();
@@ -190,17 +190,17 @@ TEST(Exchange, AFailureTellsItsReasonOnOneLine) {
               EndsWith(" gave up: create RC QP on mlx5_0: out of\\nluck"));
 }
 
-TEST(Exchange, AMessageOverTheLimitIsNotSent) {
+TEST(Exchange, DoesNotSendAMessageOverTheLimit) {
   Pair pair;
   EXPECT_THAT(error_of([&] { pair.near[0].send("results", std::string(kMaxMessage, 'x'), kLong); }),
-              HasSubstr("allowed are 1048576"));
+              HasSubstr("(allowed: up to 1048576)"));
   Terms large = our_terms();
-  large.parameters["comment"] = std::string(kMaxGreeting, 'x');
+  large.parameters["comment"] = std::string(kMaxHandshakeMessage, 'x');
   auto serving = std::async(std::launch::async, [&] { return error_of([&] { pair.server.accept(1, kShort); }); });
-  EXPECT_THAT(error_of([&] { join(pair.server.port(), large); }), HasSubstr("allowed are 65536"));
+  EXPECT_THAT(error_of([&] { join(pair.server.port(), large); }), HasSubstr("(allowed: up to 65536)"));
 }
 
-TEST(Exchange, TheSecretComesFromTheOptionElseFromTheEnvironment) {
+TEST(Exchange, SecretComesFromTheOptionOrTheEnvironment) {
   unsetenv("VERBSCOPE_SECRET");
   EXPECT_EQ(exchange_secret(""), "");
   setenv("VERBSCOPE_SECRET", "from-environment", 1);

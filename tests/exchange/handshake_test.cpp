@@ -1,4 +1,4 @@
-// The handshake without sockets: what a client must say, and what it cannot say without the secret.
+// The handshake without sockets: the messages that a client must send, and those that need the secret.
 #include "exchange/handshake.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Message client_proof(std::string_view secret, Role role = Role::client, const st
   return proof_message(prove(secret, role, {.client = kClientNonce, .server = nonce}));
 }
 
-TEST(Hmac, IsThatOfTheStandard) {
+TEST(Hmac, MatchesRfc4231) {
   // RFC 4231, test cases 2 and 6 (a key longer than a block).
   EXPECT_EQ(hmac_sha256("Jefe", "what do ya want for nothing?"),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
@@ -38,7 +38,7 @@ TEST(Hmac, IsThatOfTheStandard) {
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-TEST(Nonce, IsOfTheFormAndNeverTheSame) {
+TEST(Nonce, HasTheFormAndIsUnique) {
   const std::string nonce = make_nonce();
   EXPECT_TRUE(is_digest_text(nonce)) << nonce;
   EXPECT_NE(nonce, make_nonce());
@@ -47,19 +47,19 @@ TEST(Nonce, IsOfTheFormAndNeverTheSame) {
   }
 }
 
-TEST(Proof, IsOfOneSecretOneRoleAndBothNonces) {
+TEST(Proof, DependsOnSecretRoleAndBothNonces) {
   const Nonces nonces{.client = kClientNonce, .server = kServerNonce};
   const std::string proof = prove(kSecret, Role::client, nonces);
   EXPECT_TRUE(is_proof(proof, kSecret, Role::client, nonces));
   EXPECT_FALSE(is_proof(proof, "guess", Role::client, nonces));
-  EXPECT_FALSE(is_proof(proof, kSecret, Role::server, nonces)) << "what a side has proven could be sent back to it";
+  EXPECT_FALSE(is_proof(proof, kSecret, Role::server, nonces)) << "a peer could return the proof of this side";
   EXPECT_FALSE(is_proof(proof, kSecret, Role::client, {.client = kClientNonce, .server = kClientNonce}));
   EXPECT_FALSE(is_proof(proof, kSecret, Role::client, {.client = kServerNonce, .server = kServerNonce}));
   EXPECT_FALSE(is_proof(proof.substr(1), kSecret, Role::client, nonces));
   EXPECT_FALSE(is_proof("", kSecret, Role::client, nonces));
 }
 
-TEST(ServerHandshake, TakesAClientThatKnowsTheSecretAndProvesThatItDoes) {
+TEST(ServerHandshake, AcceptsAClientWithTheSecretAndProvesItsOwn) {
   ServerHandshake server(kSecret, kServerNonce);
   const auto challenge = server.take(hello_message(kClientNonce));
   ASSERT_TRUE(challenge);
@@ -80,37 +80,38 @@ TEST(ServerHandshake, ProvesNothingToAClientWithoutTheSecret) {
   for (const Message& proof : {client_proof("guess"), client_proof(""), client_proof(kSecret, Role::server),
                                client_proof(kSecret, Role::client, kClientNonce)}) {
     ServerHandshake server = challenged();
-    EXPECT_EQ(error_of([&] { server.take(proof); }), "the secrets differ (--secret or VERBSCOPE_SECRET)");
+    EXPECT_EQ(error_of([&] { server.take(proof); }),
+              "the secrets differ; set the same --secret or VERBSCOPE_SECRET on all machines");
     EXPECT_FALSE(server.proven());
   }
   EXPECT_NE(error_of([] { challenged("").take(client_proof(kSecret)); }), "(nothing thrown)");
 }
 
-TEST(ServerHandshake, TheSecretIsInNoMessage) {
+TEST(ServerHandshake, NoMessageContainsTheSecret) {
   ServerHandshake server(kSecret);
-  std::string said = dump_json(hello_message(make_nonce()).body) + dump_json(client_proof(kSecret).body);
+  std::string sent = dump_json(hello_message(make_nonce()).body) + dump_json(client_proof(kSecret).body);
   const auto challenge = server.take(hello_message(kClientNonce));
   const std::string nonce = digest_of(*challenge, "nonce");
-  said += dump_json(challenge->body) + dump_json(server.take(client_proof(kSecret, Role::client, nonce))->body);
-  said += dump_json(welcome_message({our_terms(), 0, 1}).body);
-  EXPECT_EQ(said.find(kSecret), said.npos);
+  sent += dump_json(challenge->body) + dump_json(server.take(client_proof(kSecret, Role::client, nonce))->body);
+  sent += dump_json(welcome_message({our_terms(), 0, 1}).body);
+  EXPECT_EQ(sent.find(kSecret), sent.npos);
 }
 
-TEST(ServerHandshake, NoStepIsLeftOut) {
+TEST(ServerHandshake, RejectsASkippedStep) {
   const Message terms{"terms", to_json(Terms{})};
   EXPECT_EQ(error_of([&] { ServerHandshake(kSecret).take(terms); }),
-            "message \"terms\" came instead of message \"hello\"");
-  EXPECT_EQ(error_of([&] { challenged().take(terms); }), "message \"terms\" came instead of message \"proof\"");
+            "received message \"terms\", expected message \"hello\"");
+  EXPECT_EQ(error_of([&] { challenged().take(terms); }), "received message \"terms\", expected message \"proof\"");
   EXPECT_EQ(error_of([&] { challenged().take(hello_message(kClientNonce)); }),
-            "message \"hello\" came instead of message \"proof\"");
+            "received message \"hello\", expected message \"proof\"");
 }
 
-TEST(ServerHandshake, AnotherProtocolIsToldBeforeAnythingElse) {
+TEST(ServerHandshake, ChecksTheProtocolFirst) {
   const Message hello{"hello", Json{{"protocol", 1}, {"secret", "s3cret"}, {"benchmark", "send_rate"}}};
   EXPECT_EQ(error_of([&] { ServerHandshake(kSecret).take(hello); }), "exchange protocols differ: here 2, there 1");
 }
 
-TEST(ServerHandshake, WhatIsNoHello) {
+TEST(ServerHandshake, RejectsAnInvalidHello) {
   const auto refusal = [](const Json& body) {
     return error_of([&] { ServerHandshake(kSecret).take({"hello", body}); });
   };

@@ -1,10 +1,10 @@
-// A side of a run for the tests of the exchange.
+// One side of a run, for the tests of the exchange.
 #pragma once
 
 #include <chrono>
 
 #include "common/units.hpp"
-#include "exchange/terms.hpp"
+#include "exchange/message.hpp"
 
 namespace verbscope::test {
 

@@ -15,103 +15,103 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-constexpr Picos kPatience = 30s;
-constexpr Picos kImpatience = 50ms;
+constexpr Picos kLongTimeout = 30s;
+constexpr Picos kShortTimeout = 50ms;
 
 struct SocketPair {
-  SocketPair() : left(tcp_connect("127.0.0.1", local_port(listener), Deadline(kPatience))) {
-    right = std::move(*tcp_accept(listener, Deadline(kPatience)));
+  SocketPair() : left(tcp_connect("127.0.0.1", local_port(listener), Deadline(kLongTimeout))) {
+    right = std::move(*tcp_accept(listener, Deadline(kLongTimeout)));
   }
   Fd listener = tcp_listen("127.0.0.1", 0);
   Fd left;
   Fd right;
 };
 
-TEST(Tcp, TheSystemPicksAPortAndPeersAreNamed) {
+TEST(Tcp, SystemChoosesAPortAndPeersAreNamed) {
   SocketPair pair;
   const int port = local_port(pair.listener);
   EXPECT_GT(port, 0);
   EXPECT_EQ(peer_name(pair.left), fmt::format("127.0.0.1:{}", port));
 }
 
-TEST(Tcp, EveryAddressServesIpv4Too) {
+TEST(Tcp, ListeningOnAllAddressesAcceptsIpv4) {
   const Fd listener = tcp_listen("", 0);
-  const Fd client = tcp_connect("127.0.0.1", local_port(listener), Deadline(kPatience));
-  const auto server = tcp_accept(listener, Deadline(kPatience));
+  const Fd client = tcp_connect("127.0.0.1", local_port(listener), Deadline(kLongTimeout));
+  const auto server = tcp_accept(listener, Deadline(kLongTimeout));
   ASSERT_TRUE(server);
   EXPECT_THAT(peer_name(*server), testing::StartsWith("127.0.0.1:"));
 }
 
-TEST(Tcp, ANameThatOnlyThisMachineTakesForLoopbackMeansEveryAddress) {
-  EXPECT_TRUE(means_loopback_here("node1", {"127.0.1.1"}));
-  EXPECT_TRUE(means_loopback_here("node1", {"::1", "127.0.0.1"}));
-  EXPECT_FALSE(means_loopback_here("node1", {"10.0.0.7", "127.0.1.1"}));
-  EXPECT_FALSE(means_loopback_here("localhost", {"::1", "127.0.0.1"}));
-  EXPECT_FALSE(means_loopback_here("127.0.0.1", {"127.0.0.1"}));
+TEST(Tcp, DetectsLocalAliasesOfLoopback) {
+  EXPECT_TRUE(is_loopback_alias("node1", {"127.0.1.1"}));
+  EXPECT_TRUE(is_loopback_alias("node1", {"::1", "127.0.0.1"}));
+  EXPECT_FALSE(is_loopback_alias("node1", {"10.0.0.7", "127.0.1.1"}));
+  EXPECT_FALSE(is_loopback_alias("localhost", {"::1", "127.0.0.1"}));
+  EXPECT_FALSE(is_loopback_alias("127.0.0.1", {"127.0.0.1"}));
 }
 
-TEST(Tcp, AnAddressIsListenedOnAlone) {
+TEST(Tcp, ListensOnlyOnTheGivenAddress) {
   const Fd listener = tcp_listen("127.0.0.1", 0);
-  EXPECT_THAT(error_of([&] { tcp_connect("127.0.0.2", local_port(listener), Deadline(kImpatience)); }),
+  EXPECT_THAT(error_of([&] { tcp_connect("127.0.0.2", local_port(listener), Deadline(kShortTimeout)); }),
               HasSubstr("Connection refused"));
 }
 
-TEST(Tcp, APortInUseIsNamed) {
+TEST(Tcp, NamesAPortInUse) {
   const Fd listener = tcp_listen("127.0.0.1", 0);
   const int port = local_port(listener);
   EXPECT_EQ(error_of([&] { tcp_listen("127.0.0.1", port); }),
             fmt::format("listen on port {} of 127.0.0.1: Address already in use", port));
 }
 
-TEST(Tcp, APortOutOfRangeIsRefused) {
-  EXPECT_EQ(error_of([] { tcp_listen("", 65536); }), "port 65536: allowed 0-65535");
-  EXPECT_EQ(error_of([] { tcp_connect("127.0.0.1", -1, Deadline(kImpatience)); }), "port -1: allowed 0-65535");
+TEST(Tcp, RejectsAPortOutOfRange) {
+  EXPECT_EQ(error_of([] { tcp_listen("", 65536); }), "port 65536 (allowed 0-65535)");
+  EXPECT_EQ(error_of([] { tcp_connect("127.0.0.1", -1, Deadline(kShortTimeout)); }), "port -1 (allowed 0-65535)");
 }
 
-TEST(Tcp, NobodyListensUntilTheDeadline) {
+TEST(Tcp, ConnectFailsAtTheDeadlineIfNobodyListens) {
   int port = 0;
   {
     const Fd listener = tcp_listen("127.0.0.1", 0);
     port = local_port(listener);
   }
-  EXPECT_EQ(error_of([&] { tcp_connect("127.0.0.1", port, Deadline(kImpatience)); }),
+  EXPECT_EQ(error_of([&] { tcp_connect("127.0.0.1", port, Deadline(kShortTimeout)); }),
             fmt::format("waited 0.05 s for a server on 127.0.0.1 port {}: Connection refused", port));
 }
 
-TEST(Tcp, AcceptGivesUpAtTheDeadline) {
+TEST(Tcp, AcceptReturnsEmptyAtTheDeadline) {
   const Fd listener = tcp_listen("127.0.0.1", 0);
-  EXPECT_FALSE(tcp_accept(listener, Deadline(kImpatience)));
+  EXPECT_FALSE(tcp_accept(listener, Deadline(kShortTimeout)));
 }
 
-TEST(Tcp, MoreThanTheSocketsHoldCrossesWhole) {
+TEST(Tcp, TransfersMoreThanTheSocketBuffers) {
   SocketPair pair;
   std::vector<std::byte> sent(8 << 20);
   for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 7 + i / 251);
-  const Deadline deadline(kPatience);
+  const Deadline deadline(kLongTimeout);
   std::jthread sender([&] { send_all(pair.left, sent, {"the data", "right", deadline}); });
   std::vector<std::byte> got(sent.size());
   receive_all(pair.right, got, {"the data", "left", deadline});
   EXPECT_EQ(got, sent);
 }
 
-TEST(Tcp, ASilentPeerIsNamedWithTheWait) {
+TEST(Tcp, TimeoutNamesASilentPeer) {
   SocketPair pair;
   std::array<std::byte, 4> bytes;
-  const Deadline deadline(kImpatience);
+  const Deadline deadline(kShortTimeout);
   EXPECT_EQ(error_of([&] {
               receive_all(pair.right, bytes, {"the greeting", "left", deadline});
             }),
             "waited 0.05 s for the greeting from left");
 }
 
-TEST(Tcp, APeerThatTakesNothingIsNamedWithTheWait) {
+TEST(Tcp, TimeoutNamesAPeerThatDoesNotRead) {
   SocketPair pair;
   const std::vector<std::byte> much(64 << 20);
-  const Deadline deadline(kImpatience);
+  const Deadline deadline(kShortTimeout);
   EXPECT_EQ(error_of([&] {
               send_all(pair.left, much, {"the data", "right", deadline});
             }),
-            "waited 0.05 s for right to take the data");
+            "waited 0.05 s for right to accept the data");
 }
 
 TEST(Tcp, AClosedPeerRaisesNoSignal) {
@@ -119,7 +119,7 @@ TEST(Tcp, AClosedPeerRaisesNoSignal) {
   pair.right = Fd();  // swapped into the temporary, closed
   const std::vector<std::byte> much(1 << 20);
   std::array<std::byte, 4> bytes;
-  const Deadline deadline(kPatience);
+  const Deadline deadline(kLongTimeout);
   EXPECT_EQ(error_of([&] {
               receive_all(pair.left, bytes, {"an answer", "right", deadline});
             }),
@@ -130,14 +130,14 @@ TEST(Tcp, AClosedPeerRaisesNoSignal) {
             "right closed the connection while the data was sent to it");
 }
 
-TEST(Tcp, AHangUpIsSeenBehindBytesThatWait) {
+TEST(Tcp, DetectsAHangUpBehindUnreadBytes) {
   SocketPair pair;
   EXPECT_FALSE(has_hung_up(pair.right));
   send_now(pair.left, std::vector{std::byte{1}});
   EXPECT_FALSE(has_hung_up(pair.right));
   pair.left = Fd();
   std::array<std::byte, 1> byte;
-  const Deadline deadline(kPatience);
+  const Deadline deadline(kLongTimeout);
   receive_all(pair.right, byte, {"a byte", "left", deadline});
   EXPECT_EQ(byte[0], std::byte{1});
   EXPECT_THAT(error_of([&] { receive_all(pair.right, byte, {"a byte", "left", deadline}); }), HasSubstr("closed"));

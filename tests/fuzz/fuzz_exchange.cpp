@@ -12,9 +12,10 @@ namespace {
 void take_all(std::span<const std::byte> bytes) {
   verbscope::ServerHandshake server("s3cret", std::string(64, '5'));
   while (!server.terms()) {
-    const std::size_t length = verbscope::kLengthBytes + verbscope::parse_length(bytes, verbscope::kMaxGreeting);
+    const std::size_t length =
+        verbscope::kLengthBytes + verbscope::parse_length(bytes, verbscope::kMaxHandshakeMessage);
     const auto piece = bytes.first(std::min(length, bytes.size()));
-    const verbscope::Message message = verbscope::parse_message(piece, verbscope::kMaxGreeting);
+    const verbscope::Message message = verbscope::parse_message(piece, verbscope::kMaxHandshakeMessage);
     const auto again = verbscope::encode_message(message, verbscope::kMaxMessage);
     if (verbscope::parse_message(again, verbscope::kMaxMessage).body != message.body) {
       report("a message changed when it was written and read", message.type);

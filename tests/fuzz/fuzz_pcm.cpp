@@ -1,7 +1,6 @@
 // The output of Intel PCM's tools: the first byte chooses the tool. However the text is cut into pieces, the blocks are
 // the same, and every whole block has as many rows as the others.
-#include "counters/pcm_iio.hpp"
-#include "counters/pcm_pcie.hpp"
+#include "counters/tool_formats.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace {

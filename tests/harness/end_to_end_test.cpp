@@ -328,7 +328,7 @@ TEST(EndToEnd, BadInputIsOneLineThatSaysWhat) {
       {{"validate", ""}, "expected a value"},
       {{"run", sweep, "--hosts", "sim:cib", "--outt", "x"}, "--outt"},
       {{"run", sweep, "--hosts", "nowhere.txt"}, "nowhere.txt"},
-      {{"run", sweep, "--hosts", "sim:cibb"}, "unknown cluster \"cibb\"; did you mean cib? known are "},
+      {{"run", sweep, "--hosts", "sim:cibb"}, "unknown cluster \"cibb\"; did you mean cib? known: "},
       {{"run", "no-such-sweep", "--hosts", "sim:cib"}, "no-such-sweep"},
       {{"run", folder.file("bad.json"), "--hosts", "sim:cib"}, "bad.json:2:"},
       {{"run", sweep, "--hosts", "sim:cib", "--out", "/proc/x/y"}, "/proc/x/y"},

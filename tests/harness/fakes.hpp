@@ -11,7 +11,6 @@
 #include <fstream>
 #include <string>
 
-#include "common/environment.hpp"
 #include "common/paths.hpp"
 #include "common/record.hpp"
 #include "harness/process/child.hpp"

@@ -191,9 +191,8 @@ TEST(PointRunner, TargetsAreFabricsOrHostsFilesOfThisMachine) {
 }
 
 TEST(PointRunner, AClusterThatIsNotThereIsRefusedWithThoseThatAre) {
-  EXPECT_EQ(error_of([] { parse_target("sim:cibb"); }), "unknown cluster \"cibb\"; did you mean cib? known are " +
-                                                            shipped_clusters() +
-                                                            "; the path of a .json file will do as well");
+  EXPECT_EQ(error_of([] { parse_target("sim:cibb"); }), "unknown cluster \"cibb\"; did you mean cib? known: " +
+                                                            shipped_clusters() + "; or give the path of a .json file");
   TempFolder folder;
   EXPECT_THAT(error_of([&] { parse_target("sim:" + folder.file("no.json")); }), testing::HasSubstr("no.json"));
   write_text(folder.file("bad.json"), R"({"name": "bad"})");

@@ -337,7 +337,7 @@ TEST(Run, APlaceThatIsNotThereIsToldBeforeWhatTheSweepIsFor) {
   SweepRun sweep(R"({"size": [1]}, "fabrics": ["sim:cib"])");
   sweep.options.hosts = "sim:nope";
   EXPECT_THAT(error_of([&] { sweep.run(); }),
-              testing::HasSubstr("unknown cluster \"nope\": known are " + shipped_clusters()));
+              testing::HasSubstr("unknown cluster \"nope\"; known: " + shipped_clusters()));
   sweep.options.hosts = "nowhere.txt";
   EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("got \"nowhere.txt\", which is no file"));
 }

@@ -1,4 +1,4 @@
-// Pointer chains: every way to walk them ends where a walk by hand ends.
+// Pointer chains: every variant ends at the place of a plain walk.
 #include "lookups/chain.hpp"
 
 #include "common/error.hpp"
@@ -14,7 +14,7 @@ std::uint32_t walk(const Chain& chain, std::uint32_t at) {
   return at;
 }
 
-TEST(Chain, EndsWhereAWalkByHandEnds) {
+TEST(Chain, MatchesAPlainWalk) {
   for (const std::uint32_t depth : {1u, 2u, 17u}) {
     const Chain chain(Bytes(4096), depth, 7, PageSize::kb4);
     ASSERT_EQ(chain.places(), 1024u);
@@ -23,11 +23,11 @@ TEST(Chain, EndsWhereAWalkByHandEnds) {
       starts.push_back(i * 13 % 1024);
       ends.push_back(walk(chain, starts.back()));
     }
-    test::expect_all_ways_yield(chain, starts, ends);
+    test::expect_all_variants_return(chain, starts, ends);
   }
 }
 
-TEST(Chain, RefusesASizeThatNoMaskFits) {
+TEST(Chain, RejectsInvalidSizesAndDepths) {
   EXPECT_THROW(Chain(Bytes(4096 + 64), 1, 1, PageSize::kb4), Error);
   EXPECT_THROW(Chain(Bytes(4096), 0, 1, PageSize::kb4), Error);
 }

@@ -1,4 +1,4 @@
-// The cuckoo table against a map, in every way to look up.
+// The cuckoo table against a map, for every variant.
 #include "lookups/cuckoo.hpp"
 
 #include <unordered_map>
@@ -19,7 +19,7 @@ std::uint32_t key_of(std::size_t i) {
   return static_cast<std::uint32_t>(mix(i)) | 1;
 }
 
-TEST(Cuckoo, FindsWhatAMapFinds) {
+TEST(Cuckoo, MatchesAMap) {
   Cuckoo table = small_table();
   std::unordered_map<std::uint32_t, std::uint32_t> map;
   for (std::size_t i = 0; i < 4 * kBuckets; ++i) {
@@ -28,21 +28,21 @@ TEST(Cuckoo, FindsWhatAMapFinds) {
   }
   std::vector<std::uint32_t> keys;
   std::vector<Cuckoo::Result> expected;
-  for (std::size_t i = 0; i < 6 * kBuckets + 5; ++i) {  // a third are not there
+  for (std::size_t i = 0; i < 6 * kBuckets + 5; ++i) {  // a third of the keys is absent
     keys.push_back(key_of(i * 7 % (6 * kBuckets)));
     const auto there = map.find(keys.back());
     expected.push_back(there == map.end() ? Cuckoo::Result{} : Cuckoo::Result{true, there->second});
   }
-  test::expect_all_ways_yield(table, keys, expected);
+  test::expect_all_variants_return(table, keys, expected);
 }
 
 TEST(Cuckoo, FindsNothingInAnEmptyTable) {
   const std::vector<std::uint32_t> keys{1, 2, 3, 4, 5};
-  test::expect_all_ways_yield(small_table(), keys, std::vector<Cuckoo::Result>(5));
+  test::expect_all_variants_return(small_table(), keys, std::vector<Cuckoo::Result>(5));
 }
 
-TEST(Cuckoo, TakesNoKeysForNothing) {
-  test::expect_all_ways_yield(small_table(), std::vector<std::uint32_t>(), {});
+TEST(Cuckoo, AcceptsNoKeys) {
+  test::expect_all_variants_return(small_table(), std::vector<std::uint32_t>(), {});
 }
 
 TEST(Cuckoo, OverwritesInPlace) {
@@ -53,13 +53,13 @@ TEST(Cuckoo, OverwritesInPlace) {
   EXPECT_EQ(table.find(node, 5), (Cuckoo::Result{true, 51}));
 }
 
-TEST(Cuckoo, RefusesKeyZeroWhichMarksAnEmptySlot) {
+TEST(Cuckoo, RejectsKeyZero) {
   Cuckoo table = small_table();
   EXPECT_EQ(table.insert(0, 1), Cuckoo::Inserted::refused);
-  test::expect_all_ways_yield(table, std::vector<std::uint32_t>{0, 0}, std::vector<Cuckoo::Result>(2));
+  test::expect_all_variants_return(table, std::vector<std::uint32_t>{0, 0}, std::vector<Cuckoo::Result>(2));
 }
 
-// Two buckets: the seventeenth key has no place, and every key before it keeps its own.
+// Two buckets hold 16 keys. The seventeenth has no room, and the others stay.
 TEST(Cuckoo, KeepsAllKeysWhenItIsFull) {
   Cuckoo table(Bytes(128), PageSize::kb4);
   HostNode node;
@@ -69,7 +69,7 @@ TEST(Cuckoo, KeepsAllKeysWhenItIsFull) {
   EXPECT_FALSE(table.find(node, 17).found);
 }
 
-// Filled to nine tenths, keys were moved between their buckets: none is lost.
+// At 90 % full, keys were moved between their buckets. None is lost.
 TEST(Cuckoo, MovesKeysToMakeRoom) {
   Cuckoo table = small_table();
   HostNode node;
@@ -78,7 +78,7 @@ TEST(Cuckoo, MovesKeysToMakeRoom) {
   for (std::size_t i = 0; i < count; ++i) EXPECT_TRUE(table.find(node, key_of(i)).found) << i;
 }
 
-TEST(Cuckoo, RefusesSizesThatAreNoPowerOfTwo) {
+TEST(Cuckoo, RejectsSizesThatAreNoPowerOfTwo) {
   EXPECT_THROW(Cuckoo(Bytes(192), PageSize::kb4), Error);
   EXPECT_THROW(Cuckoo(Bytes(64), PageSize::kb4), Error);
 }

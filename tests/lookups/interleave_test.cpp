@@ -1,4 +1,4 @@
-// The order in which lanes take turns, and that nothing is allocated for them.
+// The order in which lanes run, and that they allocate nothing.
 #include "lookups/interleave.hpp"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 
 namespace verbscope::lookups {
 
-// A node that writes down how far down the stack its callers got.
+// A node that records the stack depth of its callers.
 struct StackNode : HostNode {
   void prefetch(const void*) {
     const char here = 0;
@@ -28,9 +28,9 @@ namespace {
 
 using testing::ElementsAre;
 
-// A node that writes down which line was asked for and which was read.
-struct NotingNode : HostNode {
-  void prefetch(const void* place) { notes.push_back("ask " + name(place)); }
+// A node that records which lines were prefetched and read.
+struct RecordingNode : HostNode {
+  void prefetch(const void* place) { notes.push_back("prefetch " + name(place)); }
   void load(const void* place) { notes.push_back("read " + name(place)); }
   std::string name(const void* place) const { return std::to_string(static_cast<const char*>(place) - lines); }
 
@@ -44,7 +44,7 @@ struct Repeats {
   using Result = int;
   const char* lines;
 
-  static Lane find_lane(FrameSlot&, NotingNode& node, const Repeats& self, Batch<Key, Result>& batch) {
+  static Lane find_lane(FrameSlot&, RecordingNode& node, const Repeats& self, Batch<Key, Result>& batch) {
     while (batch.left()) {
       const std::size_t mine = batch.take();
       const int key = batch.keys[mine];
@@ -56,7 +56,7 @@ struct Repeats {
 
 std::vector<std::string> notes_of(std::size_t lanes, const std::vector<int>& keys, std::vector<int>& results) {
   const char lines[8] = {};
-  NotingNode node{{}, lines};
+  RecordingNode node{{}, lines};
   const Repeats structure{lines};
   results.assign(keys.size(), -1);
   Batch<int, int> batch{keys, results.data()};
@@ -64,39 +64,40 @@ std::vector<std::string> notes_of(std::size_t lanes, const std::vector<int>& key
   return node.notes;
 }
 
-TEST(Interleave, WithOneLaneGoesOnAtOnce) {
+TEST(Interleave, OneLaneContinuesAtOnce) {
   std::vector<int> results;
-  EXPECT_THAT(notes_of(1, {2, 1}, results), ElementsAre("ask 2", "read 2", "ask 2", "read 2", "ask 1", "read 1"));
+  EXPECT_THAT(notes_of(1, {2, 1}, results),
+              ElementsAre("prefetch 2", "read 2", "prefetch 2", "read 2", "prefetch 1", "read 1"));
   EXPECT_THAT(results, ElementsAre(20, 10));
 }
 
-TEST(Interleave, AsksForALineOfEachLaneBeforeTheFirstIsRead) {
+TEST(Interleave, PrefetchesALinePerLaneBeforeTheFirstRead) {
   std::vector<int> results;
-  EXPECT_THAT(notes_of(3, {1, 2, 1}, results),
-              ElementsAre("ask 1", "ask 2", "ask 1", "read 1", "read 2", "ask 2", "read 1", "read 2"));
+  EXPECT_THAT(notes_of(3, {1, 2, 1}, results), ElementsAre("prefetch 1", "prefetch 2", "prefetch 1", "read 1", "read 2",
+                                                           "prefetch 2", "read 1", "read 2"));
   EXPECT_THAT(results, ElementsAre(10, 20, 10));
 }
 
-TEST(Interleave, ALaneThatIsDoneTakesTheNextKey) {
+TEST(Interleave, FinishedLaneTakesTheNextKey) {
   std::vector<int> results;
-  EXPECT_THAT(notes_of(2, {3, 1, 1}, results), ElementsAre("ask 3", "ask 1", "read 3", "ask 3", "read 1", "ask 1",
-                                                           "read 3", "ask 3", "read 1", "read 3"));
+  EXPECT_THAT(notes_of(2, {3, 1, 1}, results), ElementsAre("prefetch 3", "prefetch 1", "read 3", "prefetch 3", "read 1",
+                                                           "prefetch 1", "read 3", "prefetch 3", "read 1", "read 3"));
   EXPECT_THAT(results, ElementsAre(30, 10, 10));
 }
 
-TEST(Interleave, LookUpsThatReadNothingEndAtOnce) {
+TEST(Interleave, LookUpsWithoutAccessesEndAtOnce) {
   std::vector<int> results;
   EXPECT_THAT(notes_of(4, {0, 0, 0, 0, 0}, results), ElementsAre());
   EXPECT_THAT(results, ElementsAre(0, 0, 0, 0, 0));
 }
 
-TEST(Interleave, LanesThatResumeEachOtherReturnOnceARound) {
+TEST(Interleave, StackDoesNotGrowWithTheSteps) {
   const Chain chain(Bytes(4096), 500, 1, PageSize::kb4);
   const std::vector<std::uint32_t> starts(100, 7);
   std::vector<std::uint32_t> ends(100);
   StackNode node;
   look_up(node, chain, Variant::interleaved, 8, starts, ends.data());
-  // 8 lanes on the stack, each of a handful of calls, and not 50000 steps.
+  // 8 lanes with a few calls each, not 50000 steps.
   EXPECT_LT(node.highest - node.deepest, 8u * 8192);
 }
 
@@ -114,16 +115,16 @@ TEST(Interleave, AllocatesNothing) {
 
 struct LargeFrame {
   static Lane find_lane(FrameSlot&, HostNode& node, std::vector<int>& places) {
-    std::array<int, 1000> kept{};
-    for (std::size_t i = 0; i < kept.size(); ++i) {
+    std::array<int, 1000> values{};
+    for (std::size_t i = 0; i < values.size(); ++i) {
       co_await Fetched{node, static_cast<const void*>(&places)};
-      kept[i] = places[0];
+      values[i] = places[0];
     }
-    places[0] = kept[7];
+    places[0] = values[7];
   }
 };
 
-TEST(Interleave, RefusesAFrameThatDoesNotFit) {
+TEST(Interleave, RejectsAFrameThatDoesNotFit) {
   HostNode node;
   std::vector<int> places{1};
   const auto make = [&](FrameSlot& slot) { return LargeFrame::find_lane(slot, node, places); };

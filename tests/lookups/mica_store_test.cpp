@@ -1,11 +1,11 @@
-// MICA's cache: what it keeps, what it loses, and that it counts both.
+// MICA's cache: stored and lost items, and their counts.
 #include "lookups/mica_store.hpp"
 
 #include <map>
 #include <string>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "lookups/mica_gets.hpp"
 #include "tests/lookups/variants.hpp"
 
@@ -20,7 +20,7 @@ MicaEnd put(MicaStore& store, const KeyHash& key, const std::string& value) {
   return store.put(key, std::as_bytes(std::span(value)));
 }
 
-// The value, or "-" and how the GET ended.
+// The value, or "-" and the result of the failed GET.
 std::string get(MicaStore& store, const KeyHash& key) {
   std::array<char, MicaStore::kMaxValue> value;
   std::size_t length = 0;
@@ -32,7 +32,7 @@ std::string get(MicaStore& store, const KeyHash& key) {
                                      : "-refused";
 }
 
-TEST(MicaStore, YieldsWhatWasPut) {
+TEST(MicaStore, GetReturnsTheValueThatWasPut) {
   MicaStore store(4, Bytes(4096), PageSize::kb4);
   EXPECT_EQ(get(store, key_at(1, 1)), "-no_slot");
   EXPECT_EQ(put(store, key_at(1, 1), "one"), MicaEnd::inserted);
@@ -53,8 +53,8 @@ TEST(MicaStore, OverwritesAValueOfTheSameLengthInPlace) {
   EXPECT_EQ(store.counts().index_evictions + store.counts().tag_evictions + store.counts().log_overwrites, 0u);
 }
 
-// A GET in two steps, between which others do something.
-TEST(MicaStore, AnItemThatWasFoundIsLookedForAnewAfterAnAppend) {
+// A GET in two steps, with other operations between them.
+TEST(MicaStore, SearchesAgainAfterAnAppend) {
   MicaStore store(1, Bytes(2048), PageSize::kb4);
   const auto hit = [&store](const KeyHash& key, const MicaStore::Found& found) -> std::string {
     const std::byte* const item = store.hit(key, found);
@@ -84,7 +84,7 @@ TEST(MicaStore, AnItemThatWasFoundIsLookedForAnewAfterAnAppend) {
   EXPECT_EQ(store.counts().log_lost, 1u);
 }
 
-TEST(MicaStore, RefusesKeyZeroAndValuesThatAreTooLong) {
+TEST(MicaStore, RejectsKeyZeroAndTooLongValues) {
   MicaStore store(1, Bytes(2048), PageSize::kb4);
   EXPECT_EQ(put(store, KeyHash{}, "x"), MicaEnd::refused);
   EXPECT_EQ(get(store, KeyHash{}), "-refused");
@@ -110,7 +110,7 @@ TEST(MicaStore, KeysWithTheSameTagEvictEachOther) {
 }
 
 // Eight slots: the ninth tag, 9, evicts slot 9 mod 8 = 1, where the second tag, 2, is.
-TEST(MicaStore, AFullBucketEvictsTheSlotThatTheTagChooses) {
+TEST(MicaStore, FullBucketEvictsTheSlotSelectedByTheTag) {
   MicaStore store(1, Bytes(4096), PageSize::kb4);
   const auto key = [](std::uint16_t tag) { return key_at(0, tag, tag); };
   for (std::uint16_t tag = 1; tag <= 9; ++tag) put(store, key(tag), "v" + std::to_string(tag));
@@ -126,7 +126,7 @@ TEST(MicaStore, AFullBucketEvictsTheSlotThatTheTagChooses) {
 // A log of 2048 bytes and items of 18 + 6 = 24. From byte 1024 + 24 on, where less than 1024 is left, it begins anew:
 // 43 items fill a round (43 * 24 = 1032 > 1024). Item 43 lies at 2048, in the place of item 0, which is gone, as is
 // what began below 2048 + 24 - 2048 = 24.
-TEST(MicaStore, TheLogOverwritesItsOldestItems) {
+TEST(MicaStore, LogOverwritesItsOldestItems) {
   MicaStore store(64, Bytes(2048), PageSize::kb4);
   const auto key = [](std::uint32_t i) { return key_at(i, 1); };
   for (std::uint32_t i = 0; i < 43; ++i) put(store, key(i), "value0");
@@ -147,7 +147,7 @@ TEST(MicaStore, TheLogOverwritesItsOldestItems) {
 }
 
 // A slot whose item the log has overwritten is taken before one whose item is there.
-TEST(MicaStore, TakesSlotsOfLostItemsFirst) {
+TEST(MicaStore, ReusesSlotsOfLostItemsFirst) {
   MicaStore store(1, Bytes(2048), PageSize::kb4);
   put(store, key_at(0, 1), std::string(1000, 'a'));
   for (std::uint16_t tag = 2; tag <= 8; ++tag) put(store, key_at(0, tag), "v");
@@ -159,7 +159,7 @@ TEST(MicaStore, TakesSlotsOfLostItemsFirst) {
 
 // Random PUTs and GETs for many rounds of the log: a hit yields the last value that was put, byte for byte, a miss is
 // of a key that the store knows to have lost, and the counts add up.
-TEST(MicaStore, NeverYieldsAnotherValue) {
+TEST(MicaStore, NeverReturnsAnotherValue) {
   MicaStore store(16, Bytes(8192), PageSize::kb4);
   std::map<std::uint64_t, std::string> last;
   std::uint64_t never_there = 0;
@@ -182,16 +182,16 @@ TEST(MicaStore, NeverYieldsAnotherValue) {
     }
   }
   const MicaCounts& counts = store.counts();
-  EXPECT_EQ(counts.hits + counts.no_slot + counts.other_key + counts.log_lost, 20'000u);  // a GET in each turn
+  EXPECT_EQ(counts.hits + counts.no_slot + counts.other_key + counts.log_lost, 20'000u);  // one GET per turn
   EXPECT_GT(counts.log_lost, 0u);
   EXPECT_GT(counts.index_evictions, 0u);
   EXPECT_GT(never_there, 0u);
   EXPECT_LE(counts.never_lost, never_there);  // a key shares its bit with others
 }
 
-TEST(MicaStore, AllWaysToGetYieldTheSame) {
+TEST(MicaStore, AllVariantsReturnTheSame) {
   MicaStore store(32, Bytes(8192), PageSize::kb4);
-  for (std::uint64_t i = 1; i <= 300; ++i) {  // more than the log holds
+  for (std::uint64_t i = 1; i <= 300; ++i) {  // more than fit into the log
     const std::uint64_t value = mix(i);
     store.put(KeyHash{mix(i), i}, std::as_bytes(std::span(&value, 1)));
   }
@@ -209,10 +209,10 @@ TEST(MicaStore, AllWaysToGetYieldTheSame) {
   }
   EXPECT_GT(hits, 50u);
   EXPECT_LT(hits, 300u);
-  test::expect_all_ways_yield(MicaGets(store), keys, expected);
+  test::expect_all_variants_return(MicaGets(store), keys, expected);
 }
 
-TEST(MicaStore, RefusesSizesThatAreNoPowersOfTwo) {
+TEST(MicaStore, RejectsSizesThatAreNoPowersOfTwo) {
   EXPECT_THROW(MicaStore(3, Bytes(2048), PageSize::kb4), Error);
   EXPECT_THROW(MicaStore(2, Bytes(3000), PageSize::kb4), Error);
   EXPECT_THROW(MicaStore(2, Bytes(1024), PageSize::kb4), Error);

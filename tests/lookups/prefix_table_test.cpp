@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "tests/lookups/variants.hpp"
 
 namespace verbscope::lookups {
@@ -55,27 +55,27 @@ void compare_with_search(std::uint8_t shortest) {
     keys.push_back(i % 2 == 0 ? address_of<B>(i) : prefixes[i % 200].address);
     expected.push_back(search(prefixes, keys.back(), Table::kNoHop));
   }
-  test::expect_all_ways_yield(table, keys, expected);
+  test::expect_all_variants_return(table, keys, expected);
 }
 
-TEST(PrefixTable, OfIPv4FindsWhatASearchFinds) {
+TEST(PrefixTable, MatchesALinearSearchForIpv4) {
   compare_with_search<Lpm4, 4>(1);
   compare_with_search<Lpm4, 4>(20);
 }
 
-TEST(PrefixTable, OfIPv6FindsWhatASearchFinds) {
+TEST(PrefixTable, MatchesALinearSearchForIpv6) {
   compare_with_search<Lpm6, 16>(1);
   compare_with_search<Lpm6, 16>(48);
 }
 
-TEST(PrefixTable, WithoutPrefixesFindsNoHop) {
+TEST(PrefixTable, FindsNoHopWithoutPrefixes) {
   const Lpm4 table(1, PageSize::kb4);
-  test::expect_all_ways_yield(table, std::vector<Address<4>>{{1, 2, 3, 4}, {255, 255, 255, 255}},
-                              {Lpm4::kNoHop, Lpm4::kNoHop});
+  test::expect_all_variants_return(table, std::vector<Address<4>>{{1, 2, 3, 4}, {255, 255, 255, 255}},
+                                   {Lpm4::kNoHop, Lpm4::kNoHop});
 }
 
 // 24 bits in the first table, 8 in each group: a prefix of 25 to 32 bits is two accesses, one of 64 bits six.
-TEST(PrefixTable, TakesAnAccessForEachEightBitsAfter24) {
+TEST(PrefixTable, NeedsOneAccessPerEightBitsAfter24) {
   Lpm4 four(1, PageSize::kb4);
   ASSERT_TRUE(four.add({{10, 0, 0, 0}, 24, 1}));
   ASSERT_TRUE(four.add({{10, 0, 1, 0}, 25, 2}));
@@ -87,7 +87,7 @@ TEST(PrefixTable, TakesAnAccessForEachEightBitsAfter24) {
   EXPECT_EQ(six.accesses({1, 2, 3, 5}), 2u);
 }
 
-TEST(PrefixTable, RefusesWhatItHasNoGroupsFor) {
+TEST(PrefixTable, RejectsAPrefixWithoutFreeGroups) {
   Lpm6 table(4, PageSize::kb4);
   EXPECT_FALSE(table.add({{1}, 64, 1}));  // five groups
   EXPECT_TRUE(table.add({{1}, 56, 1}));
@@ -96,7 +96,7 @@ TEST(PrefixTable, RefusesWhatItHasNoGroupsFor) {
   EXPECT_EQ(table.groups_used(), 4u);
 }
 
-TEST(PrefixTable, RefusesAShorterPrefixAfterALongerOne) {
+TEST(PrefixTable, RejectsAShorterPrefixAfterALongerOne) {
   Lpm4 table(1, PageSize::kb4);
   ASSERT_TRUE(table.add({{1}, 20, 1}));
   EXPECT_THROW(table.add({{1}, 19, 1}), Error);

@@ -1,10 +1,10 @@
-// Look-ups on a simulated host: what they wait for memory is what a count by hand says.
+// Look-ups on a simulated host wait for memory as long as counted by hand.
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "lookups/chain.hpp"
-#include "lookups/variant.hpp"
+#include "lookups/interleave.hpp"
 #include "nic_sim/cluster.hpp"
 #include "nic_sim/host/core.hpp"
 #include "nic_sim/host/sim_node.hpp"
@@ -13,13 +13,13 @@ namespace verbscope::lookups {
 namespace {
 
 constexpr Picos kDram = Nanos(90);
-constexpr std::size_t kAtOnce = 10;
+constexpr std::size_t kOutstandingMisses = 10;
 
 // The time that a thread of the host takes for `body`.
 Picos time_of(const std::function<void(SimNode&)>& body) {
   Profile profile = load_profile("cx3");
   profile.host.dram = kDram;
-  profile.host.outstanding_misses = kAtOnce;
+  profile.host.outstanding_misses = kOutstandingMisses;
   SimCluster cluster(profile, 1, 1);
   Picos took{0};
   cluster.add_thread(0, 0, [&](SimNode& node) {
@@ -35,40 +35,40 @@ std::vector<char> lines(std::size_t count) {
   return std::vector<char>(64 * count);
 }
 
-TEST(SimulatedMemory, ALoadTakesTheLatencyAndOneThatWasAskedForWhatIsLeft) {
+TEST(SimulatedMemory, PrefetchedLoadWaitsForTheRestOfTheLatency) {
   const std::vector<char> memory = lines(4);
   EXPECT_EQ(time_of([&](SimNode& node) { node.load(memory.data()); }), kDram);
   EXPECT_EQ(time_of([&](SimNode& node) {
               node.prefetch(memory.data());
-              node.work(Nanos(60));
+              node.compute(Nanos(60));
               node.load(memory.data());
             }),
             kDram);
   EXPECT_EQ(time_of([&](SimNode& node) {
               node.prefetch(memory.data());
-              node.work(Nanos(200));
+              node.compute(Nanos(200));
               node.load(memory.data());
             }),
             Nanos(200));
 }
 
-TEST(SimulatedMemory, TenMissesAreUnderWayAndTheEleventhWaits) {
+TEST(SimulatedMemory, EleventhMissWaits) {
   const std::vector<char> memory = lines(12);
-  const auto ask = [&](std::size_t count) {
+  const auto prefetch = [&](std::size_t count) {
     return [&memory, count](SimNode& node) {
       for (std::size_t i = 0; i < count; ++i) node.prefetch(&memory[64 * i]);
     };
   };
-  EXPECT_EQ(time_of(ask(10)), Nanos(0));
-  EXPECT_EQ(time_of(ask(11)), kDram);
+  EXPECT_EQ(time_of(prefetch(10)), Nanos(0));
+  EXPECT_EQ(time_of(prefetch(11)), kDram);
   EXPECT_EQ(time_of([&](SimNode& node) {
-              ask(10)(node);
-              node.load(&memory[64 * 11]);  // it waits for a place, then for memory
+              prefetch(10)(node);
+              node.load(&memory[64 * 11]);  // waits for a free miss, then for memory
             }),
             2 * kDram);
 }
 
-TEST(SimulatedMemory, ALineThatIsAskedForTwiceIsOneMiss) {
+TEST(SimulatedMemory, RepeatedPrefetchIsOneMiss) {
   const std::vector<char> memory = lines(2);
   EXPECT_EQ(time_of([&](SimNode& node) {
               for (int i = 0; i < 100; ++i) node.prefetch(memory.data());
@@ -77,9 +77,9 @@ TEST(SimulatedMemory, ALineThatIsAskedForTwiceIsOneMiss) {
             kDram);
 }
 
-// 20 chains of 5 steps: one by one 100 latencies; with ten at once as many misses in a tenth of the time, as a group
-// and in turns; with a batch of one there is nothing to overlap.
-TEST(SimulatedMemory, LookUpsThatTakeTurnsAreAsManyTimesFasterAsMissesOverlap) {
+// 20 chains of 5 steps take 100 latencies one by one. With ten at a time, in a group or interleaved, they take a tenth
+// of that. With a batch of one nothing overlaps.
+TEST(SimulatedMemory, SpeedUpEqualsTheOverlappingMisses) {
   const Chain chain(Bytes(1 << 20), 5, 3, PageSize::kb4);
   std::vector<std::uint32_t> starts, ends(20);
   for (std::uint32_t i = 0; i < 20; ++i) starts.push_back(i * 1000);

@@ -1,4 +1,4 @@
-// Every variant at every batch size must yield what a plain loop over the keys yields.
+// Every variant at every batch size must return the expected results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "lookups/variant.hpp"
+#include "lookups/interleave.hpp"
 #include "machine/node.hpp"
 
 namespace verbscope::test {
@@ -21,8 +21,8 @@ std::vector<typename Structure::Result> look_up_all(const Structure& structure, 
 }
 
 template <class Structure>
-void expect_all_ways_yield(const Structure& structure, std::span<const typename Structure::Key> keys,
-                           const std::vector<typename Structure::Result>& expected) {
+void expect_all_variants_return(const Structure& structure, std::span<const typename Structure::Key> keys,
+                                const std::vector<typename Structure::Result>& expected) {
   for (const lookups::Variant variant : lookups::kVariants) {
     for (std::size_t batch = 1; batch <= lookups::kMaxBatch; ++batch) {
       EXPECT_EQ(look_up_all(structure, variant, batch, keys), expected) << to_string(variant) << ", batch " << batch;

@@ -1,6 +1,4 @@
-// Cores that processes of this machine have for their threads: which they take, and what ends a claim.
-#include "machine/core_claims.hpp"
-
+// Cores that processes of this machine reserve for their threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+
+#include "machine/threads.hpp"
 
 namespace verbscope {
 namespace {
@@ -28,56 +28,56 @@ class CoreClaimsTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(CoreClaimsTest, TwoRunsDoNotTakeOneCore) {
+TEST_F(CoreClaimsTest, TwoProcessesClaimDifferentCores) {
   CoreClaims first(folder_), second(folder_);
-  EXPECT_THAT(first.choose({0, 1, 2, 3}, 1).cores, ElementsAre(0));
-  EXPECT_THAT(second.choose({0, 1, 2, 3}, 2).cores, ElementsAre(1, 2));
+  EXPECT_THAT(first.claim_free({0, 1, 2, 3}, 1).cores, ElementsAre(0));
+  EXPECT_THAT(second.claim_free({0, 1, 2, 3}, 2).cores, ElementsAre(1, 2));
 }
 
-TEST_F(CoreClaimsTest, ACoreOfAnotherIsTakenWhenNoneIsLeftAndSaidSo) {
+TEST_F(CoreClaimsTest, ReportsContestedCoresIfTooFewAreFree) {
   CoreClaims first(folder_), second(folder_);
-  first.choose({0, 1}, 1);
-  const CoreChoice choice = second.choose({0, 1}, 2);
+  first.claim_free({0, 1}, 1);
+  const CoreChoice choice = second.claim_free({0, 1}, 2);
   EXPECT_THAT(choice.cores, ElementsAre(1, 0));
   EXPECT_THAT(choice.contested, ElementsAre(0));
 }
 
-TEST_F(CoreClaimsTest, NamedCoresAreTakenInTheirOrderAndThoseOfOthersSaid) {
+TEST_F(CoreClaimsTest, KeepsTheOrderOfNamedCoresAndReportsContestedOnes) {
   CoreClaims first(folder_), second(folder_), third(folder_);
-  EXPECT_THAT(first.take({3, 1, 2}, 2).contested, IsEmpty());
-  const CoreChoice choice = second.take({2, 1, 3}, 3);
+  EXPECT_THAT(first.claim_named({3, 1, 2}, 2).contested, IsEmpty());
+  const CoreChoice choice = second.claim_named({2, 1, 3}, 3);
   EXPECT_THAT(choice.cores, ElementsAre(2, 1, 3));
   EXPECT_THAT(choice.contested, ElementsAre(1, 3));
-  EXPECT_THAT(third.choose({0, 1, 2, 3}, 1).cores, ElementsAre(0));
+  EXPECT_THAT(third.claim_free({0, 1, 2, 3}, 1).cores, ElementsAre(0));
 }
 
-TEST_F(CoreClaimsTest, AClaimEndsWithItsHolderHoweverThatEnds) {
-  int told[2];
-  ASSERT_EQ(pipe(told), 0);
+TEST_F(CoreClaimsTest, ClaimEndsWhenItsHolderIsKilled) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
     CoreClaims claims(folder_);
     const char taken = claims.claim(5) ? 'y' : 'n';
-    if (write(told[1], &taken, 1) == 1) pause();
+    if (write(ends[1], &taken, 1) == 1) pause();
     _exit(1);
   }
   char taken = 0;
-  ASSERT_EQ(read(told[0], &taken, 1), 1);
+  ASSERT_EQ(read(ends[0], &taken, 1), 1);
   EXPECT_EQ(taken, 'y');
   EXPECT_FALSE(CoreClaims(folder_).claim(5));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_TRUE(CoreClaims(folder_).claim(5));
-  close(told[0]);
-  close(told[1]);
+  close(ends[0]);
+  close(ends[1]);
 }
 
-TEST_F(CoreClaimsTest, AFolderThatCannotBeWrittenToStopsNobody) {
+TEST_F(CoreClaimsTest, ClaimsSucceedWithoutAWritableFolder) {
   CoreClaims claims(folder_ / "none");
-  EXPECT_THAT(claims.choose({0, 1}, 1).cores, ElementsAre(0));
+  EXPECT_THAT(claims.claim_free({0, 1}, 1).cores, ElementsAre(0));
 }
 
-TEST_F(CoreClaimsTest, ALinkIsNotFollowed) {
+TEST_F(CoreClaimsTest, DoesNotFollowSymbolicLinks) {
   std::filesystem::create_symlink(folder_ / "elsewhere", folder_ / "verbscope-core-0.lock");
   CoreClaims claims(folder_);
   claims.claim(0);

@@ -1,4 +1,4 @@
-// The parts that need the machine: libibverbs without a device, memory.
+// Parts that depend on the machine: libibverbs without a device, memory, waits.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 using testing::AnyOf;
 using testing::HasSubstr;
 
-TEST(HostProvider, ListsDevicesAndRefusesAnUnknownOne) {
+TEST(HostProvider, ListsDevicesAndRejectsAnUnknownOne) {
   HostProvider provider;
   const auto names = provider.device_names();
   EXPECT_EQ(std::ranges::find(names, "no_such_device"), names.end());
@@ -25,7 +25,7 @@ TEST(HostProvider, ListsDevicesAndRefusesAnUnknownOne) {
   EXPECT_EQ(errno, ENODEV);
 }
 
-TEST(Buffer, IsZeroedAlignedAndAsLargeAsAsked) {
+TEST(Buffer, IsZeroedAlignedAndHasTheRequestedSize) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   for (const bool huge : {false, true}) {
     const Buffer buffer(Bytes(3 * page + 1), huge);
@@ -36,14 +36,14 @@ TEST(Buffer, IsZeroedAlignedAndAsLargeAsAsked) {
   }
 }
 
-TEST(Buffer, SaysWhichPagesItGot) {
+TEST(Buffer, DescribesItsPages) {
   EXPECT_THAT(Buffer(Bytes(100), false).describe(), HasSubstr("huge pages: not asked for"));
   const Buffer buffer(Bytes(100));
   EXPECT_THAT(buffer.describe(), HasSubstr(buffer.huge() ? "100 bytes on huge pages of 2 MiB"
                                                          : "100 bytes on ordinary pages of 4 KiB; huge pages: "));
 }
 
-TEST(Buffer, OnPagesOfThisSizeOrNotAtAll) {
+TEST(Buffer, UsesTheRequestedPageSizeOrThrows) {
   const Buffer small(Bytes(5000), PageSize::kb4);
   EXPECT_EQ(small.describe(), "5000 bytes on ordinary pages of 4 KiB");
   EXPECT_TRUE(std::ranges::all_of(small.bytes(), [](std::byte byte) { return byte == std::byte{0}; }));
@@ -55,12 +55,12 @@ TEST(Buffer, OnPagesOfThisSizeOrNotAtAll) {
   }
 }
 
-TEST(Buffer, IsRefusedForNothingAndForTooMuch) {
-  EXPECT_EQ(error_of([] { Buffer(Bytes(0)); }), "allocate a buffer of 0 bytes");
+TEST(Buffer, RejectsZeroAndTooLargeSizes) {
+  EXPECT_EQ(error_of([] { Buffer(Bytes(0)); }), "allocate a buffer of 0 bytes: the size must be at least 1");
   EXPECT_THAT(error_of([] { Buffer(Bytes(std::uint64_t{1} << 60)); }), HasSubstr("1.15e+09 GB for buffers"));
 }
 
-TEST(Buffer, MovesWithItsMemory) {
+TEST(Buffer, MoveKeepsTheMemory) {
   Buffer first(Bytes(10), false);
   std::byte* const memory = first.data();
   Buffer second(std::move(first));
@@ -71,9 +71,9 @@ TEST(Buffer, MovesWithItsMemory) {
   EXPECT_EQ(second.size(), 20u);
 }
 
-TEST(HostEvent, ThatDoesNotComeIsATimeout) {
+TEST(HostEvent, TimesOutWithoutAnEvent) {
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);  // stands for a channel on which nothing ever happens
+  ASSERT_EQ(pipe(ends), 0);  // a channel without events
   ibv_comp_channel channel{.context = nullptr, .fd = ends[0], .refcnt = 0};
   const HostNode node;
   const Picos before = node.now();
@@ -84,20 +84,20 @@ TEST(HostEvent, ThatDoesNotComeIsATimeout) {
   close(ends[1]);
 }
 
-TEST(HostEvent, OnAClosedChannelIsAnError) {
+TEST(HostEvent, FailsOnAClosedChannel) {
   ibv_comp_channel channel{.context = nullptr, .fd = 1'000'000, .refcnt = 0};
   EXPECT_EQ(HostNode{}.await_event(&channel, std::chrono::seconds(10)), nullptr);
   EXPECT_EQ(errno, EBADF);
 }
 
-TEST(HostNode, ClockGoesForwardAndTheRestIsFree) {
+TEST(HostNode, ClockAdvancesAndWorkDoesNotWait) {
   const HostNode node;
   const Picos before = node.now();
   node.idle();
-  node.work(Nanos(1'000'000'000));
+  node.compute(Nanos(1'000'000'000));
   const Picos after = node.now();
   EXPECT_GE(after, before);
-  EXPECT_LT(after - before, Picos(Nanos(1'000'000'000)));  // work() does not wait
+  EXPECT_LT(after - before, Picos(Nanos(1'000'000'000)));  // compute() does not wait
 }
 
 }  // namespace

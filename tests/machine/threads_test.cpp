@@ -7,13 +7,12 @@
 #include <atomic>
 #include <chrono>
 
-#include "machine/cpu_usage.hpp"
 #include "tests/verbs/mock_provider.hpp"
 
 namespace verbscope {
 namespace {
 
-// The kernel's own answer, not the library's.
+// The affinity mask from the kernel, without the library.
 std::vector<int> affinity_now() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -25,32 +24,32 @@ std::vector<int> affinity_now() {
   return cores;
 }
 
-TEST(Cores, AllowedAreThoseOfTheKernel) {
+TEST(Cores, AllowedCoresMatchTheKernel) {
   EXPECT_EQ(allowed_cores(), affinity_now());
 }
 
-TEST(Cores, ListsAreShort) {
+TEST(Cores, ListsUseRanges) {
   EXPECT_EQ(core_list({0}), "0");
   EXPECT_EQ(core_list({0, 1}), "0-1");
   EXPECT_EQ(core_list({0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
   EXPECT_EQ(core_list({}), "");
 }
 
-TEST(Cores, ACoreThatIsNotThere) {
+TEST(Cores, RejectsACoreThatIsNotAllowed) {
   const std::string list = core_list(allowed_cores());
   EXPECT_EQ(error_of([] { check_core(100000); }), fmt::format("core 100000: this process may run on cores {}", list));
   EXPECT_EQ(error_of([] { PinnedThread(-1, [](const std::stop_token&) {}); }),
             fmt::format("core -1: this process may run on cores {}", list));
 }
 
-TEST(ThreadKeptTo, ItsCoresAndThenWhereItWasBefore) {
+TEST(ScopedAffinity, RestrictsAndRestoresTheAffinity) {
   const std::vector<int> before = affinity_now();
   {
-    const ThreadKeptTo kept({before.back()});
+    const ScopedAffinity pinned({before.back()});
     EXPECT_EQ(affinity_now(), std::vector{before.back()});
   }
   EXPECT_EQ(affinity_now(), before);
-  const ThreadKeptTo everywhere({});
+  const ScopedAffinity unchanged({});
   EXPECT_EQ(affinity_now(), before);
 }
 
@@ -69,18 +68,18 @@ TEST(PinnedThread, RunsOnItsCoreOnly) {
   }
 }
 
-TEST(PinnedThread, LeavesTheCallerFree) {
+TEST(PinnedThread, DoesNotPinTheCaller) {
   const auto before = affinity_now();
   PinnedThread(before.front(), [](const std::stop_token&) {}).join();
   EXPECT_EQ(affinity_now(), before);
 }
 
-TEST(PinnedThread, JoinRethrowsWhatTheBodyThrew) {
+TEST(PinnedThread, JoinRethrowsTheExceptionOfTheBody) {
   PinnedThread thread(allowed_cores().front(), [](const std::stop_token&) { fail("lost 3 messages"); });
   EXPECT_EQ(error_of([&] { thread.join(); }), "lost 3 messages");
 }
 
-TEST(PinnedThread, IsAskedToStopWhenDestroyed) {
+TEST(PinnedThread, DestructorRequestsAStop) {
   std::atomic<bool> stopped = false;
   {
     const PinnedThread thread(allowed_cores().front(), [&](const std::stop_token& stop) {
@@ -91,7 +90,7 @@ TEST(PinnedThread, IsAskedToStopWhenDestroyed) {
   EXPECT_TRUE(stopped);
 }
 
-TEST(PinnedThread, MovesIntoAVectorWhileItRuns) {
+TEST(PinnedThread, CanBeMovedWhileItRuns) {
   std::atomic<int> ran = 0;
   std::vector<PinnedThread> threads;
   for (int i = 0; i < 5; ++i) {

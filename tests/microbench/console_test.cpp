@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/digits.hpp"
+#include "common/text.hpp"
 #include "tests/common/sample_records.hpp"
 
 namespace verbscope {
@@ -61,8 +61,7 @@ TEST(Console, NamesRnrNaksAndAssumedParameters) {
       Json{{"QP contexts", {{"assumed", {"a", "b"}}, {"of", 2}}}, {"WQE cache", {{"assumed", {"c"}}, {"of", 4}}}};
   const std::string text = summary({}, record);
   EXPECT_THAT(text, testing::HasSubstr("  7 RNR NAKs: messages found no RECV posted (--rx_depth 41)"));
-  EXPECT_THAT(text,
-              testing::HasSubstr("neither documented nor measured: QP contexts (all 2), WQE cache (1 of 4)"));
+  EXPECT_THAT(text, testing::HasSubstr("neither documented nor measured: QP contexts (all 2), WQE cache (1 of 4)"));
 }
 
 }  // namespace

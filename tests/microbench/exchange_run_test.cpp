@@ -7,8 +7,8 @@
 #include <chrono>
 #include <future>
 
-#include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/record.hpp"
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/host_fabric.hpp"

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "common/record.hpp"
-#include "machine/core_claims.hpp"
 #include "machine/threads.hpp"
 #include "tests/microbench/run_program.hpp"
 

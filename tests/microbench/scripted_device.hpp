@@ -171,7 +171,7 @@ struct ScriptedNode {
   Picos now() { return Picos(time += 1000); }
   void idle() { on_idle(); }
   void idle_until(Picos) { on_idle(); }
-  void work(Nanos) {}
+  void compute(Nanos) {}
   void watch(const void*, std::size_t) {}
   void poll_memory(std::size_t = 1) { on_poll_memory(); }
   void prefetch(const void*) {}

@@ -25,7 +25,7 @@ TEST(PostingAhead, WqeLeavesAtThreadTime) {
   pair.cluster.at(written - Picos(1), [&] { before = pair.cluster.pcie_counts(0).mmio_wc_lines - lines; });
   pair.cluster.at(written + Picos(1), [&] { after = pair.cluster.pcie_counts(0).mmio_wc_lines - lines; });
   pair.cluster.add_thread(0, kCore, [&](SimNode& node) {
-    node.work(kWork);
+    node.compute(kWork);
     ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 64)), 0);
     EXPECT_EQ(node.now(), written + host.wc_line);
   });
@@ -64,7 +64,7 @@ TEST(PostingAhead, DoorbellAndListLeaveAfterEarlierPosts) {
     // The thread is in step with the engine now: one line each for the first and the last post, two doorbells.
     EXPECT_EQ(pair.cluster.pcie_counts(0).mmio_wc_lines, 2u);
     EXPECT_EQ(pair.cluster.pcie_counts(0).mmio_doorbells, 2u);
-    node.work(Nanos(1));
+    node.compute(Nanos(1));
   });
   pair.pass(kLong);
   const auto done = pair.a.poll_sends();
@@ -118,7 +118,7 @@ TEST(PollingAhead, FirstPollAfterVisibilityReturnsCompletion) {
     Picos found{0};
     pair.cluster.add_thread(0, kCore, [&](SimNode& node) {
       ibv_wc wc{};
-      while (ibv_poll_cq(pair.a.send_cq(), 1, &wc) == 0) node.work(Nanos(step));
+      while (ibv_poll_cq(pair.a.send_cq(), 1, &wc) == 0) node.compute(Nanos(step));
       found = node.now() - begin - pair.profile.host.poll_cqe;
     });
     pair.pass(kLong);

@@ -123,7 +123,7 @@ TEST(Event, IsNeverLostBetweenArmingAndArrival) {
     rig.send();
     bool woken = false;
     rig.in_thread([&](SimNode& node) {
-      node.work(std::chrono::duration_cast<Nanos>(begin + arrival - before - node.now()));
+      node.compute(std::chrono::duration_cast<Nanos>(begin + arrival - before - node.now()));
       rig.arm();
       woken = node.await_event(rig.channel, kTimeout) == rig.cq;
     });

@@ -35,9 +35,9 @@ TEST(Order, DataAreInMemoryBeforeCompletion) {
       ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_WRITE_WITH_IMM, 64)), 0);
       int seen = -1;
       pair.cluster.add_thread(1, 0, [&](SimNode& node) {
-        node.work(Nanos(start));
+        node.compute(Nanos(start));
         ibv_wc wc{};
-        while (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 0) node.work(Nanos(work));
+        while (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 0) node.compute(Nanos(work));
         seen = *pair.b.memory(kTargetAt);
       });
       pair.cluster.run();

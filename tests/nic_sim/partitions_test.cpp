@@ -169,7 +169,7 @@ class Ring {
         node.logs[1].push_back(wc.wr_id);
         EXPECT_EQ(node.verbs.post_recv(node.datagram, kIn + wc.wr_id * 1064, 1064, wc.wr_id), 0);
       }
-      self.work(Nanos(400));
+      self.compute(Nanos(400));
     }
   }
 

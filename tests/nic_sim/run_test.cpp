@@ -27,7 +27,7 @@ TEST(Run, FailsOnDeadlock) {
 TEST(Run, RethrowsExceptionOfThread) {
   TwoNodes nodes;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
-    node.work(Nanos(500));
+    node.compute(Nanos(500));
     ibv_wc wc{};
     ibv_poll_cq(nodes.a.send_cq(), 1, &wc);
     throw Error("from a thread");

@@ -28,7 +28,7 @@ TEST(ThreadClock, CallsCostProfileTimes) {
     lap();
     pair.send_list({.length = 60, .flags = kInline}, 3);
     lap();
-    node.work(Nanos(1234));
+    node.compute(Nanos(1234));
     lap();
     ibv_poll_cq(pair.a.send_cq(), 1, &wc);
     lap();
@@ -86,11 +86,11 @@ TEST(ThreadClock, AddToSharedWordWaitsForItsLine) {
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     add(node, first);
     add(node, first);
-    node.work(Nanos(1000));
+    node.compute(Nanos(1000));
     add(node, first);
   });
   pair.cluster.add_thread(0, 1, [&](SimNode& node) {
-    node.work(Nanos(1));
+    node.compute(Nanos(1));
     add(node, second);
   });
   pair.cluster.run();
@@ -128,12 +128,12 @@ std::vector<Picos> times_seen(Way way, int queues) {
   std::vector<Picos> seen;
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     for (int i = 0; i < 5; ++i) {
-      node.work(Nanos(1777 * i));
+      node.compute(Nanos(1777 * i));
       pair.send({.length = 8, .flags = kInline});
     }
   });
   pair.cluster.add_thread(1, 0, [&](SimNode& node) {
-    node.work(Nanos(3));
+    node.compute(Nanos(3));
     ibv_wc wc{};
     if (way == Way::idle_after_other_polls) {
       // Empty polls that are not part of an empty pass.
@@ -234,7 +234,7 @@ TEST(Idle, ThreadsSharingQueueAreBothWoken) {
   }
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     pair.send({.length = 8});
-    node.work(Nanos(10'000));
+    node.compute(Nanos(10'000));
     pair.send({.length = 8});
   });
   EXPECT_NO_THROW(pair.cluster.run());

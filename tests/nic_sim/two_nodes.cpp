@@ -1,6 +1,6 @@
 #include "tests/nic_sim/two_nodes.hpp"
 
-#include "verbs/extended_qp.hpp"
+#include "verbs/qp_rules.hpp"
 
 namespace verbscope::test {
 
@@ -211,7 +211,7 @@ void TwoNodes::pass(Picos time) {
   Provider& provider = a.provider();
   ibv_cq* idle = provider.create_cq(a.context(), 1, nullptr);
   cluster.add_thread(0, cores_used_++, [&](SimNode& node) {
-    node.work(std::chrono::duration_cast<Nanos>(time));
+    node.compute(std::chrono::duration_cast<Nanos>(time));
     ibv_wc wc{};
     ibv_poll_cq(idle, 1, &wc);  // a poll waits for the engine to reach the thread's time
   });
@@ -228,7 +228,7 @@ std::vector<ibv_wc> TwoNodes::await(ibv_cq* cq, std::size_t count, Picos limit, 
       if (ibv_poll_cq(cq, 1, &wc) == 1) {
         all.push_back(wc);
       } else {
-        node.work(Nanos(1));
+        node.compute(Nanos(1));
       }
     }
     if (when != nullptr) *when = node.now();

@@ -203,7 +203,7 @@ TEST(HerdServer, ExecutesALostPutOnceWhenItIsWrittenAgain) {
 
 // A node that counts the places that are looked at.
 struct LookCountingNode : HostNode {
-  void look(std::size_t count = 1) { places += count; }
+  void poll_memory(std::size_t count = 1) { places += count; }
   std::size_t places = 0;
 };
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
+#include "common/hash.hpp"
 #include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {

@@ -1,4 +1,4 @@
-// Opening a device, its errors, and the order in which objects go away.
+// Opening a device, errors of object creation, and the order of destruction.
 #include <gtest/gtest.h>
 
 #include "tests/verbs/mock_provider.hpp"
@@ -27,54 +27,55 @@ TEST(Device, ColonNamesThePort) {
   EXPECT_EQ(Device(mock, "mock0:2").port(), 2);
 }
 
-TEST(Device, UnknownNameListsWhatIsThere) {
+TEST(Device, UnknownNameListsTheDevices) {
   MockDevice mock;
   EXPECT_CALL(mock, device_names()).WillOnce(Return(std::vector<std::string>{"mlx5_0", "mlx5_1"}));
   EXPECT_EQ(error_of([&] { Device(mock, "mlx4_0"); }), "no RDMA device \"mlx4_0\": found mlx5_0, mlx5_1");
 }
 
-TEST(Device, HavingNoneAtAllIsAnError) {
+TEST(Device, FailsWithoutADevice) {
   MockDevice mock;
   EXPECT_CALL(mock, device_names()).WillRepeatedly(Return(std::vector<std::string>{}));
   EXPECT_EQ(error_of([&] { Device(mock, ""); }), "no RDMA device found");
-  EXPECT_EQ(error_of([&] { Device(mock, "x"); }), "no RDMA device found, asked for \"x\"");
+  EXPECT_EQ(error_of([&] { Device(mock, "x"); }), "no RDMA device found; requested \"x\"");
 }
 
-TEST(Device, APortThatIsNoNumberIsRefused) {
+TEST(Device, RejectsAPortThatIsNoNumber) {
   MockDevice mock;
   for (const char* spec : {"mock0:", "mock0:x", "mock0:0", "mock0:256", "mock0:1x", "mock0:-1"}) {
     EXPECT_THAT(error_of([&] { Device(mock, spec); }), HasSubstr("must be a number from 1 to 255")) << spec;
   }
 }
 
-TEST(Device, APortThatItDoesNotHaveClosesItAgain) {
+TEST(Device, ClosesTheDeviceIfThePortDoesNotExist) {
   MockDevice mock;
   EXPECT_CALL(mock, close(&mock.context));
   EXPECT_EQ(error_of([&] { Device(mock, "mock0:3"); }), "device mock0 has no port 3: it has ports 1-2");
 }
 
-TEST(Device, APortThatIsDownIsRefused) {
+TEST(Device, RejectsAPortThatIsDown) {
   MockDevice mock;
   mock.port.state = IBV_PORT_DOWN;
   EXPECT_CALL(mock, close(&mock.context));
   EXPECT_EQ(error_of([&] { Device(mock, "mock0"); }), "port 1 of device mock0 is not active: its state is down");
 }
 
-TEST(Device, RefusalToOpenNamesDeviceAndReason) {
+TEST(Device, OpenErrorNamesDeviceAndReason) {
   MockDevice mock;
   EXPECT_CALL(mock, open("mock0")).WillOnce(SetErrnoAndReturn(EACCES, nullptr));
   EXPECT_CALL(mock, close(_)).Times(0);
   EXPECT_EQ(error_of([&] { Device(mock, "mock0"); }), "open RDMA device mock0: Permission denied");
 }
 
-TEST(Cq, MoreEntriesThanTheDeviceOffers) {
+TEST(Cq, NamesTheLimitOfEntries) {
   MockDevice mock;
   const Device device(mock, "");
   EXPECT_CALL(mock, create_cq(_, 5001, _)).WillOnce(SetErrnoAndReturn(EINVAL, nullptr));
-  EXPECT_EQ(error_of([&] { Cq(device, 5001); }), "create a completion queue of 5001 entries: mock0 offers 5000");
+  EXPECT_EQ(error_of([&] { Cq(device, 5001); }),
+            "create a completion queue of 5001 entries: mock0 supports up to 5000");
 }
 
-TEST(Cq, ARefusalWithinTheDevicesLimitsShowsItsErrno) {
+TEST(Cq, ShowsTheErrnoWithinTheLimits) {
   MockDevice mock;
   const Device device(mock, "");
   EXPECT_CALL(mock, create_cq(_, 10, _)).WillOnce(SetErrnoAndReturn(ENOMEM, nullptr));
@@ -82,7 +83,7 @@ TEST(Cq, ARefusalWithinTheDevicesLimitsShowsItsErrno) {
             "create a completion queue of 10 entries on mock0: Cannot allocate memory");
 }
 
-TEST(Cq, TellsTheDeviceItsChannel) {
+TEST(Cq, PassesItsChannelToTheDevice) {
   MockDevice mock;
   const Device device(mock, "");
   const CompChannel channel(device);
@@ -90,7 +91,7 @@ TEST(Cq, TellsTheDeviceItsChannel) {
   Cq(device, 10, channel.get());
 }
 
-TEST(CompChannel, RefusalSaysWhetherTheDeviceHasThem) {
+TEST(CompChannel, DistinguishesUnsupportedFromFailed) {
   MockDevice mock;
   const Device device(mock, "");
   EXPECT_CALL(mock, create_comp_channel(_))
@@ -101,36 +102,36 @@ TEST(CompChannel, RefusalSaysWhetherTheDeviceHasThem) {
             "create a completion channel on mock0: Too many open files");
 }
 
-TEST(Srq, AsksForWhatItIsTold) {
+TEST(Srq, PassesDepthAndSges) {
   MockDevice mock;
   const Device device(mock, "");
   const Pd pd(device);
-  ibv_srq_init_attr asked{};
+  ibv_srq_init_attr requested{};
   EXPECT_CALL(mock, create_srq(&mock.pd, _)).WillOnce([&](ibv_pd*, ibv_srq_init_attr* attr) {
-    asked = *attr;
+    requested = *attr;
     return &mock.srq;
   });
   const Srq srq(pd, 100, 2);
-  EXPECT_EQ(asked.attr.max_wr, 100u);
-  EXPECT_EQ(asked.attr.max_sge, 2u);
+  EXPECT_EQ(requested.attr.max_wr, 100u);
+  EXPECT_EQ(requested.attr.max_sge, 2u);
 }
 
-TEST(Srq, RefusalSaysWhatTheDeviceOffers) {
+TEST(Srq, ErrorNamesTheLimitsOfTheDevice) {
   MockDevice mock;
   const Device device(mock, "");
   const Pd pd(device);
   EXPECT_CALL(mock, create_srq(_, _)).WillRepeatedly(SetErrnoAndReturn(EINVAL, nullptr));
-  EXPECT_EQ(error_of([&] { Srq(pd, 16, 1); }), "not supported by mock0: shared receive queues");  // it says max_srq 0
+  EXPECT_EQ(error_of([&] { Srq(pd, 16, 1); }), "not supported by mock0: shared receive queues");  // max_srq is 0
   mock.attributes.max_srq = 10;
   mock.attributes.max_srq_wr = 500;
   mock.attributes.max_srq_sge = 3;
   EXPECT_EQ(error_of([&] { Srq(pd, 501, 1); }),
-            "create a shared receive queue of depth 501 with 1 SGEs: mock0 offers depth 500 and 3 SGEs");
+            "create a shared receive queue of depth 501 with 1 SGEs: mock0 supports up to depth 500 and 3 SGEs");
   EXPECT_EQ(error_of([&] { Srq(pd, 16, 1); }),
             "create a shared receive queue of depth 16 with 1 SGEs on mock0: Invalid argument");
 }
 
-TEST(InlineRecv, MoreThanTheDeviceTakesIsRefusedWithItsLimit) {
+TEST(InlineRecv, ErrorNamesTheLargestAcceptedSize) {
   MockDevice mock;
   const Device device(mock, "");
   EXPECT_CALL(mock, set_inline_recv(_, _, _, 32)).WillOnce(Return(0)).WillOnce(Return(EOPNOTSUPP));
@@ -141,11 +142,11 @@ TEST(InlineRecv, MoreThanTheDeviceTakesIsRefusedWithItsLimit) {
   EXPECT_CALL(mock, set_inline_recv(_, _, _, testing::Le(60u))).WillRepeatedly(Return(0));
   for (const std::uint32_t bytes : {61, 64, 1000}) {
     EXPECT_EQ(error_of([&] { set_inline_recv(device, Transport::rc, Verb::send, bytes); }),
-              fmt::format("not supported by mock0: inline receive of {} bytes, it offers up to 60", bytes));
+              fmt::format("not supported by mock0: inline receive of {} bytes (up to 60 bytes are supported)", bytes));
   }
 }
 
-TEST(Mr, RefusalNamesTheSize) {
+TEST(Mr, ErrorNamesTheSize) {
   MockDevice mock;
   const Device device(mock, "");
   const Pd pd(device);
@@ -154,7 +155,7 @@ TEST(Mr, RefusalNamesTheSize) {
               testing::StartsWith("register 4096 bytes of memory: Cannot allocate memory"));
 }
 
-TEST(Ah, RefusalNamesThePath) {
+TEST(Ah, ErrorNamesThePath) {
   MockDevice mock;
   const Device device(mock, "");
   const Pd pd(device);
@@ -164,7 +165,7 @@ TEST(Ah, RefusalNamesThePath) {
   EXPECT_EQ(error_of([&] { Ah(pd, path); }), "create an address handle for LID 5: Invalid argument");
 }
 
-TEST(Ownership, ChildrenGoBeforeParents) {
+TEST(Ownership, DestroysChildrenBeforeParents) {
   MockDevice mock;
   const InSequence order;
   EXPECT_CALL(mock, destroy_ah(&mock.ah));
@@ -181,7 +182,7 @@ TEST(Ownership, ChildrenGoBeforeParents) {
   const Ah ah(pd, PathAddress{});
 }
 
-TEST(Ownership, AMovedObjectIsGivenBackOnce) {
+TEST(Ownership, DestroysAMovedObjectOnce) {
   MockDevice mock;
   EXPECT_CALL(mock, destroy_cq(&mock.cq)).Times(1);
   const Device device(mock, "");
@@ -190,7 +191,7 @@ TEST(Ownership, AMovedObjectIsGivenBackOnce) {
   EXPECT_EQ(second.get(), &mock.cq);
 }
 
-TEST(Ownership, AssignmentGivesBackBothInTheEnd) {
+TEST(Ownership, AssignmentDestroysBothObjects) {
   MockDevice mock;
   ibv_cq other{};
   const Device device(mock, "");

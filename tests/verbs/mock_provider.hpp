@@ -1,4 +1,4 @@
-// A Provider whose calls a test expects one by one, and how an Error is expected.
+// A mock of Provider, and the message of an expected Error.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ class MockProvider : public Provider {
   MOCK_METHOD(int, destroy_ah, (ibv_ah*), (override));
 };
 
-// The message of the Error that `action` throws; "(nothing thrown)" when it does not.
+// The message of the Error that `action` throws; "(nothing thrown)" if it throws none.
 template <class Action>
 std::string error_of(Action&& action) {
   try {
@@ -56,7 +56,7 @@ std::string error_of(Action&& action) {
   return "(nothing thrown)";
 }
 
-// A mock with one device "mock0" of one active InfiniBand port whose objects all exist once.
+// A mock with the device "mock0", which has an active InfiniBand port. Each kind of object exists once.
 class MockDevice : public testing::NiceMock<MockProvider> {
  public:
   MockDevice() {

@@ -29,7 +29,7 @@ struct Rig : NullRig {
   ibv_qp_ex* wr = qp.builder();
 };
 
-TEST(NullBuilder, CompletionsSayWhichRequestAndOperation) {
+TEST(NullBuilder, CompletionsNameRequestAndOperation) {
   Rig rig(Transport::rc);
   ibv_wr_start(rig.wr);
   rig.wr->wr_flags = IBV_SEND_SIGNALED;
@@ -91,7 +91,7 @@ TEST(NullBuilder, PostsAllOrNothing) {
   EXPECT_EQ(rig.send_all(0, kDepth), 0);
 }
 
-TEST(NullBuilder, AbortForgetsThePost) {
+TEST(NullBuilder, AbortDiscardsThePost) {
   Rig rig(Transport::rc);
   ibv_wr_start(rig.wr);
   rig.send(1);
@@ -101,13 +101,13 @@ TEST(NullBuilder, AbortForgetsThePost) {
   EXPECT_EQ(rig.poll().size(), std::size_t{kDepth});
 }
 
-TEST(NullBuilder, ACompletionQueueThatWouldOverrunRefuses) {
+TEST(NullBuilder, RefusesToOverrunTheCompletionQueue) {
   Rig rig(Transport::rc, 2);
   EXPECT_EQ(rig.send_all(0, 3), ENOMEM);
   EXPECT_EQ(rig.send_all(0, 2), 0);
 }
 
-TEST(NullBuilder, DatagramsHaveAddresses) {
+TEST(NullBuilder, DatagramsNeedAnAddress) {
   Rig rig(Transport::ud);
   EXPECT_EQ(rig.wr->wr_rdma_write, nullptr);
   ibv_wr_start(rig.wr);
@@ -120,7 +120,7 @@ TEST(NullBuilder, DatagramsHaveAddresses) {
   EXPECT_EQ(ibv_wr_complete(rig.wr), EINVAL);
 }
 
-TEST(NullBuilder, NeedsAWorkingQp) {
+TEST(NullBuilder, RefusesAQpThatIsNotInRts) {
   Rig rig(Transport::rc);
   rig.qp.to_error();
   EXPECT_EQ(rig.send_all(0, 1), EINVAL);

@@ -1,5 +1,4 @@
-// The null device's control path: what it has and lacks, that parents stay while children live, and that threads may
-// share what they may share on a device.
+// The control path of the null device: unsupported features, parents with children, and CQs shared by threads.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,7 +12,7 @@
 namespace verbscope {
 namespace {
 
-TEST(NullDevice, SaysWhatItLacks) {
+TEST(NullDevice, NamesUnsupportedFeatures) {
   NullRig rig;
   EXPECT_EQ(error_of([&] { CompChannel channel(rig.device); }), "not supported by null0: completion events");
   EXPECT_EQ(error_of([&] { Srq srq(rig.pd, 16, 1); }), "not supported by null0: shared receive queues");
@@ -22,7 +21,7 @@ TEST(NullDevice, SaysWhatItLacks) {
   set_inline_recv(rig.device, Transport::rc, Verb::send, 0);
 }
 
-TEST(NullDevice, ParentsStayWhileChildrenLive) {
+TEST(NullDevice, RefusesToDestroyParentsWithChildren) {
   NullRig rig;
   EXPECT_EQ(rig.provider.close(rig.device.get()), EBUSY);
   EXPECT_EQ(rig.provider.dealloc_pd(rig.pd.get()), EBUSY);
@@ -35,7 +34,7 @@ TEST(NullDevice, HasOnePortOnly) {
   EXPECT_EQ(error_of([&] { Device(provider, "null0:2"); }), "device null0 has no port 2: it has port 1 only");
 }
 
-TEST(NullDevice, ThreadsMayShareACompletionQueue) {
+TEST(NullDevice, ThreadsCanShareACompletionQueue) {
   constexpr int kThreads = 3;
   constexpr int kSends = 20000;
   const NullSide null(kThreads * kDepth);

@@ -1,5 +1,5 @@
-// Posting to the null device by ibv_post_send and ibv_post_recv: what its queues accept, what they refuse as a device's
-// would, how they complete, and that its data path allocates nothing.
+// Posting to the null device by ibv_post_send and ibv_post_recv: accepted and refused requests, their completions, and
+// a data path without allocations.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace verbscope {
 namespace {
 
-// A rig with SENDs of 64 bytes, as many as may be inline.
+// A rig with SENDs of 64 bytes, the limit of inline data.
 struct PostingRig : NullRig {
   explicit PostingRig(Transport transport, int cq_entries = 2 * kDepth)
       : NullRig({.transport = transport, .max_inline = 64}, cq_entries) {}
@@ -52,14 +52,14 @@ TEST(NullDevice, SignaledSendsCompleteInOrderAtOnce) {
   EXPECT_TRUE(rig.poll().empty());
 }
 
-TEST(NullDevice, PollReturnsAtMostWhatIsAskedFor) {
+TEST(NullDevice, PollReturnsAtMostTheRequestedNumber) {
   PostingRig rig(Transport::uc);
   for (std::uint64_t i = 0; i < 5; ++i) ASSERT_EQ(rig.post(rig.send(i)), 0);
   EXPECT_EQ(rig.poll(3).size(), 3u);
   EXPECT_EQ(rig.poll(3).size(), 2u);
 }
 
-TEST(NullDevice, AFullSendQueueRefusesAndNamesTheWorkRequest) {
+TEST(NullDevice, FullSendQueueReturnsTheBadWorkRequest) {
   PostingRig rig(Transport::rc);
   std::array<ibv_send_wr, kDepth + 1> list;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -105,7 +105,7 @@ TEST(NullDevice, RecvsCompleteWithTheLengthOfTheirBuffer) {
   EXPECT_EQ(ibv_post_recv(rig.qp.get(), &wr, &bad), 0);
 }
 
-TEST(NullDevice, InlineLimitHoldsForInlineSendsOnly) {
+TEST(NullDevice, InlineLimitAppliesToInlineSendsOnly) {
   PostingRig rig(Transport::rc);
   rig.sge.length = 65;
   ibv_send_wr wr = rig.send(1);
@@ -116,7 +116,7 @@ TEST(NullDevice, InlineLimitHoldsForInlineSendsOnly) {
   EXPECT_EQ(rig.post(wr), 0);
 }
 
-TEST(NullDevice, MoreSgesThanTheQpHasAreRefused) {
+TEST(NullDevice, RejectsTooManySges) {
   PostingRig rig(Transport::rc);
   std::array<ibv_sge, 2> two{};
   ibv_send_wr wr = rig.send(1);
@@ -125,7 +125,7 @@ TEST(NullDevice, MoreSgesThanTheQpHasAreRefused) {
   EXPECT_NE(rig.post(wr), 0);
 }
 
-TEST(NullDevice, OnlyWhatTheTransportCanDo) {
+TEST(NullDevice, RejectsVerbsThatTheTransportLacks) {
   const auto accepts = [](Transport transport, ibv_wr_opcode opcode) {
     PostingRig rig(transport);
     ibv_send_wr wr = rig.send(1);
@@ -144,7 +144,7 @@ TEST(NullDevice, OnlyWhatTheTransportCanDo) {
   }
 }
 
-TEST(NullDevice, CompletionsSayWhichOperation) {
+TEST(NullDevice, CompletionsNameTheOperation) {
   PostingRig rig(Transport::rc);
   // ibv_poll_cq(3): the opcodes of completions.
   const std::vector<std::pair<ibv_wr_opcode, ibv_wc_opcode>> opcodes = {
@@ -171,7 +171,7 @@ TEST(NullDevice, UdNeedsAnAddressHandle) {
   EXPECT_EQ(rig.post(wr), EINVAL);
 }
 
-TEST(NullDevice, PostingBeforeRtsIsRefused) {
+TEST(NullDevice, RefusesPostsBeforeRts) {
   PostingRig rig(Transport::rc);
   Qp qp(rig.pd, rig.options());
   ibv_send_wr wr = rig.send(1);
@@ -183,7 +183,7 @@ TEST(NullDevice, PostingBeforeRtsIsRefused) {
   EXPECT_EQ(ibv_post_recv(qp.get(), &recv, &bad), 0);
 }
 
-TEST(NullDevice, ACompletionQueueThatWouldOverrunRefuses) {
+TEST(NullDevice, RefusesToOverrunTheCompletionQueue) {
   PostingRig rig(Transport::rc, 2);
   EXPECT_EQ(rig.post(rig.send(1)), 0);
   EXPECT_EQ(rig.post(rig.send(2)), 0);
@@ -191,7 +191,7 @@ TEST(NullDevice, ACompletionQueueThatWouldOverrunRefuses) {
   EXPECT_EQ(rig.post(rig.send(4, false)), 0);
 }
 
-TEST(NullDevice, ADestroyedQpTakesItsCompletionsAlong) {
+TEST(NullDevice, DestroyedQpLeavesNoCompletions) {
   PostingRig rig(Transport::rc);
   ASSERT_EQ(rig.post(rig.send(1)), 0);
   {

@@ -1,4 +1,4 @@
-// A null device for the tests of QPs, and one with a QP for the tests of both ways to post.
+// A null device for tests of QPs, and one with a QP for tests of both interfaces to post.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ inline void bring_up(Qp& qp) {
   qp.to_rts({});
 }
 
-// A null device and what a QP needs there.
+// A null device with the objects that a QP needs.
 struct NullSide {
   explicit NullSide(int cq_entries = 2 * kDepth, const NullLimits& limits = {})
       : provider(limits), cq(device, cq_entries) {}
 
-  // `asked`, on this side's CQ, both queues kDepth deep.
-  QpOptions options(QpOptions asked = {}) const {
-    asked.send_cq = asked.recv_cq = cq.get();
-    asked.send_depth = asked.recv_depth = kDepth;
-    return asked;
+  // These options with the CQ of this side and queues of depth kDepth.
+  QpOptions options(QpOptions requested = {}) const {
+    requested.send_cq = requested.recv_cq = cq.get();
+    requested.send_depth = requested.recv_depth = kDepth;
+    return requested;
   }
 
   NullProvider provider;
@@ -37,14 +37,14 @@ struct NullSide {
 
 // A rig whose QP is in RTS.
 struct NullRig : NullSide {
-  explicit NullRig(const QpOptions& asked = {}, int cq_entries = 2 * kDepth)
-      : NullSide(cq_entries), qp(pd, options(asked)) {
+  explicit NullRig(const QpOptions& requested = {}, int cq_entries = 2 * kDepth)
+      : NullSide(cq_entries), qp(pd, options(requested)) {
     bring_up(qp);
   }
 
-  std::vector<ibv_wc> poll(int most = 64) {
-    std::vector<ibv_wc> completions(static_cast<std::size_t>(most));
-    completions.resize(static_cast<std::size_t>(ibv_poll_cq(cq.get(), most, completions.data())));
+  std::vector<ibv_wc> poll(int max_count = 64) {
+    std::vector<ibv_wc> completions(static_cast<std::size_t>(max_count));
+    completions.resize(static_cast<std::size_t>(ibv_poll_cq(cq.get(), max_count, completions.data())));
     return completions;
   }
 

@@ -1,4 +1,4 @@
-// Making QPs: what the device is asked for, and refusals that name the capability.
+// Creation of QPs: the attributes passed to the device, and errors that name the capability.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -20,34 +20,35 @@ struct Small : NullSide {
   Small() : NullSide(64, {.max_qp_wr = 100, .max_sge = 3, .max_inline = 220, .max_qp = 4}) {}
 };
 
-TEST(QpCreation, TooDeepSendQueueSaysWhatTheDeviceOffers) {
+TEST(QpCreation, ErrorNamesTheSendQueueLimit) {
   Small null;
   QpOptions options = null.options();
   options.send_depth = 101;
   EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
-            "create RC QP on null0: send queue depth 101 asked, the device offers 100");
+            "create RC QP on null0: send queue depth 101 requested, the device supports up to 100");
 }
 
-TEST(QpCreation, EveryCapabilityBeyondTheDeviceIsNamed) {
+TEST(QpCreation, ErrorNamesEveryExceededCapability) {
   Small null;
   QpOptions options = null.options({.transport = Transport::ud});
   options.recv_depth = 512;
   options.send_sge = 4;
   EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
-            "create UD QP on null0: receive queue depth 512 asked, the device offers 100; "
-            "send SGEs 4 asked, the device offers 3");
+            "create UD QP on null0: receive queue depth 512 requested, the device supports up to 100; "
+            "send SGEs 4 requested, the device supports up to 3");
 }
 
-TEST(QpCreation, InlineLimitIsFoundByAsking) {
+TEST(QpCreation, FindsTheInlineLimitByTrials) {
   Small null;
   QpOptions options = null.options({.transport = Transport::uc});
   options.max_inline = 221;
   EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
-            "create UC QP on null0: inline data 221 bytes asked, the device offers 220 with the rest as asked");
+            "create UC QP on null0: inline data 221 bytes requested, the device supports up to 220 with the other "
+            "values as requested");
 }
 
-TEST(QpCreation, DepthThatOnlyTheCombinationForbidsIsFoundByAsking) {
-  // A device that says 1000 work requests, and takes 300 of this kind.
+TEST(QpCreation, FindsALimitOfTheCombinationByTrials) {
+  // The attributes of the device allow 1000 work requests, but it accepts 300.
   MockDevice mock;
   const Device device(mock, "");
   const Pd pd(device);
@@ -56,20 +57,21 @@ TEST(QpCreation, DepthThatOnlyTheCombinationForbidsIsFoundByAsking) {
     return attr->cap.max_send_wr <= 300 ? &mock.qp : nullptr;
   });
   EXPECT_EQ(error_of([&] { Qp(pd, QpOptions{.send_depth = 1000}); }),
-            "create RC QP on mock0: send queue depth 1000 asked, the device offers 300 with the rest as asked");
+            "create RC QP on mock0: send queue depth 1000 requested, the device supports up to 300 with the other "
+            "values as requested");
 }
 
-TEST(QpCreation, RefusalForAnotherReasonGivesItAndWhatWasAsked) {
+TEST(QpCreation, OtherErrorsShowReasonAndRequest) {
   MockDevice mock;
   const Device device(mock, "");
   const Pd pd(device);
   EXPECT_CALL(mock, create_qp(_, _)).WillRepeatedly(SetErrnoAndReturn(EPERM, nullptr));
   EXPECT_EQ(error_of([&] { Qp(pd, QpOptions{.max_inline = 16}); }),
-            "create RC QP on mock0: Operation not permitted (asked: inline data 16 bytes, send queue depth 128, "
+            "create RC QP on mock0: Operation not permitted (requested: inline data 16 bytes, send queue depth 128, "
             "receive queue depth 512, SGEs 1 and 1)");
 }
 
-TEST(QpCreation, AskingLeavesNoQpBehind) {
+TEST(QpCreation, TrialsLeaveNoQp) {
   Small null;  // four QPs at most
   QpOptions options = null.options();
   EXPECT_EQ(largest_inline(null.pd, options), 220);
@@ -85,23 +87,23 @@ TEST(LargestInline, IsFoundOnAnyDevice) {
   }
 }
 
-TEST(QpCreation, ASharedReceiveQueueTakesThePlaceOfTheQpsOwn) {
+TEST(QpCreation, SharedReceiveQueueReplacesTheOwnQueue) {
   MockDevice mock;
   const Device device(mock, "");
   const Pd pd(device);
-  ibv_qp_init_attr asked{};
+  ibv_qp_init_attr requested{};
   EXPECT_CALL(mock, create_qp(_, _)).WillOnce([&](ibv_pd*, ibv_qp_init_attr* attr) {
-    asked = *attr;
+    requested = *attr;
     return &mock.qp;
   });
   const Qp qp(pd, QpOptions{.recv_depth = 10, .recv_sge = 2, .srq = &mock.srq});
-  EXPECT_EQ(asked.srq, &mock.srq);
-  EXPECT_EQ(asked.cap.max_recv_wr, 0u);
-  EXPECT_EQ(asked.cap.max_recv_sge, 0u);
+  EXPECT_EQ(requested.srq, &mock.srq);
+  EXPECT_EQ(requested.cap.max_recv_wr, 0u);
+  EXPECT_EQ(requested.cap.max_recv_sge, 0u);
   EXPECT_EQ(qp.builder(), nullptr);
 }
 
-TEST(QpCreation, ABuilderIsForEveryOperationOfTheTransport) {
+TEST(QpCreation, BuilderHasEveryOperationOfTheTransport) {
   // IBTA vol. 1, table "Service types and operations".
   constexpr std::uint64_t kUd = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
   constexpr std::uint64_t kUc = kUd | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
@@ -112,24 +114,24 @@ TEST(QpCreation, ABuilderIsForEveryOperationOfTheTransport) {
     MockDevice mock;
     const Device device(mock, "");
     const Pd pd(device);
-    ibv_qp_init_attr_ex asked{};
+    ibv_qp_init_attr_ex requested{};
     EXPECT_CALL(mock, create_qp_ex(&mock.context, _)).WillOnce([&](ibv_context*, ibv_qp_init_attr_ex* attr) {
-      asked = *attr;
+      requested = *attr;
       return &mock.qp;
     });
     EXPECT_CALL(mock, qp_to_qp_ex(&mock.qp)).WillOnce(Return(&mock.qp_ex));
     const Qp qp(pd, QpOptions{.transport = transport, .send_depth = 7, .max_inline = 40, .builder = true});
     EXPECT_EQ(qp.builder(), &mock.qp_ex);
-    EXPECT_EQ(asked.comp_mask, unsigned{IBV_QP_INIT_ATTR_PD} | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
-    EXPECT_EQ(asked.pd, &mock.pd);
-    EXPECT_EQ(asked.qp_type, qp_type(transport));
-    EXPECT_EQ(asked.cap.max_send_wr, 7u);
-    EXPECT_EQ(asked.cap.max_inline_data, 40u);
-    EXPECT_EQ(asked.send_ops_flags, operations);
+    EXPECT_EQ(requested.comp_mask, unsigned{IBV_QP_INIT_ATTR_PD} | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
+    EXPECT_EQ(requested.pd, &mock.pd);
+    EXPECT_EQ(requested.qp_type, qp_type(transport));
+    EXPECT_EQ(requested.cap.max_send_wr, 7u);
+    EXPECT_EQ(requested.cap.max_inline_data, 40u);
+    EXPECT_EQ(requested.send_ops_flags, operations);
   }
 }
 
-TEST(QpCreation, ADeviceWithoutTheBuilderInterfaceIsNamed) {
+TEST(QpCreation, NamesADeviceWithoutTheBuilderInterface) {
   MockDevice mock;
   const Device device(mock, "");
   const Pd pd(device);
@@ -137,13 +139,13 @@ TEST(QpCreation, ADeviceWithoutTheBuilderInterfaceIsNamed) {
   EXPECT_EQ(error_of([&] { Qp(pd, QpOptions{.builder = true}); }), "not supported by mock0: the ibv_wr_* interface");
 }
 
-TEST(QpCreation, ARefusalThatIsNotTheBuildersNamesItsReason) {
+TEST(QpCreation, ErrorWithABuilderNamesTheExceededCapability) {
   Small null;
   QpOptions options = null.options();
   options.builder = true;
   options.send_depth = 101;
   EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
-            "create RC QP on null0: send queue depth 101 asked, the device offers 100");
+            "create RC QP on null0: send queue depth 101 requested, the device supports up to 100");
 }
 
 }  // namespace

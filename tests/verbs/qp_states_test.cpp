@@ -1,4 +1,4 @@
-// The states of QPs: what each transition asks for, and the null device's rules.
+// The states of QPs: the attributes of each transition, and the rules of the null device.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -37,7 +37,7 @@ std::vector<Transition> transitions(Transport transport, const QpInit& init, con
 }
 
 // The masks are those of the kernel's table: drivers/infiniband/core/verbs.c, qp_state_table.
-TEST(Transitions, RcCarriesEverything) {
+TEST(Transitions, RcSetsAllAttributes) {
   QpReceive receive;
   receive.path = {.port = 2,
                   .global = true,
@@ -89,7 +89,7 @@ TEST(Transitions, RcCarriesEverything) {
   EXPECT_EQ(seen[2].attr.max_rd_atomic, 8);
 }
 
-TEST(Transitions, UcHasNoResponderNorRetries) {
+TEST(Transitions, UcSetsNoResponderOrRetryAttributes) {
   const auto seen = transitions(Transport::uc, {}, {}, {.psn = 5});
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_EQ(seen[0].attr.qp_access_flags, unsigned{IBV_ACCESS_LOCAL_WRITE} | IBV_ACCESS_REMOTE_WRITE);
@@ -98,7 +98,7 @@ TEST(Transitions, UcHasNoResponderNorRetries) {
   EXPECT_EQ(seen[2].mask, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-TEST(Transitions, UdHasOnlyTheQkeyAndThePsn) {
+TEST(Transitions, UdSetsOnlyQkeyAndPsn) {
   const auto seen = transitions(Transport::ud, {.qkey = 0x1234}, {}, {.psn = 5});
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_EQ(seen[0].mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
@@ -109,7 +109,7 @@ TEST(Transitions, UdHasOnlyTheQkeyAndThePsn) {
 }
 
 // Delay and timeout are both 4.096 us * 2^n: one more is twice the time (IBTA vol. 1, "Local ACK Timeout").
-TEST(AckTimeout, IsTwiceWhatTheDeviceStatesAndNeverBelowTheDefault) {
+TEST(AckTimeout, IsTwiceTheDeviceDelayAndAtLeastTheDefault) {
   EXPECT_EQ(ack_timeout(0), kAckTimeout);
   EXPECT_EQ(ack_timeout(13), 14);
   EXPECT_EQ(ack_timeout(14), 15);
@@ -136,7 +136,7 @@ TEST(Transitions, ErrorsNameTheQpAndTheTransition) {
 
 class NullStates : public testing::TestWithParam<Transport> {};
 
-TEST_P(NullStates, QpsGoToRtsAndToError) {
+TEST_P(NullStates, AllowsRtsAndError) {
   NullSide null;
   Qp qp(null.pd, null.options({.transport = GetParam()}));
   EXPECT_EQ(qp.state(), IBV_QPS_RESET);
@@ -150,7 +150,7 @@ TEST_P(NullStates, QpsGoToRtsAndToError) {
   EXPECT_EQ(qp.state(), IBV_QPS_ERR);
 }
 
-TEST_P(NullStates, NoStepIsSkipped) {
+TEST_P(NullStates, RejectsSkippedSteps) {
   NullSide null;
   Qp qp(null.pd, null.options({.transport = GetParam()}));
   EXPECT_THAT(error_of([&] { qp.to_rts({}); }), HasSubstr("Invalid argument"));
@@ -160,7 +160,7 @@ TEST_P(NullStates, NoStepIsSkipped) {
   EXPECT_EQ(qp.state(), IBV_QPS_INIT);
 }
 
-TEST_P(NullStates, MissingAndForeignAttributesAreRefused) {
+TEST_P(NullStates, RejectsMissingAndForeignAttributes) {
   NullSide null;
   Qp qp(null.pd, null.options({.transport = GetParam()}));
   ibv_qp_attr attr{};
@@ -172,7 +172,7 @@ TEST_P(NullStates, MissingAndForeignAttributesAreRefused) {
   EXPECT_EQ(null.provider.modify_qp(qp.get(), &attr, complete), 0);
 }
 
-TEST_P(NullStates, AWorkingQpKeepsItsConnection) {
+TEST_P(NullStates, RtsAllowsOnlyTheAttributesOfTheKernelTable) {
   NullSide null;
   const Transport transport = GetParam();
   Qp qp(null.pd, null.options({.transport = transport}));

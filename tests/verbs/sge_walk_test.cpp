@@ -25,10 +25,10 @@ Walk walk(const std::vector<ibv_sge>& sges, std::uint64_t begin, std::uint64_t b
   return seen;
 }
 
-// Two elements with bytes, and one without before, between and behind them.
+// Two elements with bytes, and empty elements before, between and after them.
 const std::vector<ibv_sge> kList{{100, 0, 1}, {200, 10, 2}, {300, 0, 3}, {400, 20, 4}, {500, 0, 5}};
 
-TEST(SgeBytes, AreTheElementsTogether) {
+TEST(SgeBytes, SumsTheElements) {
   EXPECT_EQ(sge_bytes({}), 0u);
   EXPECT_EQ(sge_bytes(kList), 30u);
   EXPECT_EQ(sge_bytes(std::vector<ibv_sge>{{0, ~0u, 0}, {0, ~0u, 0}}), 2 * std::uint64_t{~0u});
@@ -40,7 +40,7 @@ TEST(WalkSges, FindsNoByteInAnEmptyList) {
   EXPECT_TRUE(walk({}, 0, 1).pieces.empty());
 }
 
-TEST(WalkSges, PassesOverElementsOfNoBytes) {
+TEST(WalkSges, SkipsEmptyElements) {
   const Walk seen = walk(kList, 0, 30);
   EXPECT_TRUE(seen.all);
   EXPECT_EQ(seen.pieces, (std::vector<Piece>{{200, 10, 2}, {400, 20, 4}}));
@@ -60,14 +60,14 @@ TEST(WalkSges, BeginsAndEndsWhereElementsMeet) {
   EXPECT_TRUE(walk(kList, 30, 0).pieces.empty());
 }
 
-TEST(WalkSges, SaysThatAListIsTooShort) {
+TEST(WalkSges, ReturnsFalseForATooShortList) {
   const Walk seen = walk(kList, 25, 6);
   EXPECT_FALSE(seen.all);
   EXPECT_EQ(seen.pieces, (std::vector<Piece>{{415, 5, 4}}));
   EXPECT_FALSE(walk(kList, 31, 1).all);
 }
 
-TEST(WalkSges, EndsWhenTheVisitorSaysSo) {
+TEST(WalkSges, StopsWhenTheVisitorReturnsFalse) {
   int visits = 0;
   EXPECT_FALSE(walk_sges(kList, 0, 30, [&visits](auto...) {
     ++visits;

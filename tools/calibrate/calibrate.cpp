@@ -6,18 +6,17 @@
 #include <numeric>
 
 #include "analysis/text_table.hpp"
-#include "common/input_file.hpp"
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
-#include "tools/calibrate/bobyqa.hpp"
 #include "harness/evidence/error_figures.hpp"
-#include "tools/calibrate/fit_measurer.hpp"
 #include "harness/evidence/fit_rows.hpp"
-#include "tools/calibrate/joint_fit.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"
+#include "tools/calibrate/bobyqa.hpp"
+#include "tools/calibrate/fit_measurer.hpp"
+#include "tools/calibrate/joint_fit.hpp"
 
 namespace verbscope {
 namespace {

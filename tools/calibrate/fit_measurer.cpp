@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/output_file.hpp"
+#include "common/files.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,5 +1,5 @@
-// The objects of the null device: what its control path (provider.cpp) makes and its data path
-// (data_path.cpp) works on. Private to the null provider.
+// The objects of the null device, which its control path (provider.cpp) creates and its data path (data_path.cpp) uses.
+// Private to these two.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,7 +15,7 @@ namespace verbscope {
 
 struct NullQp;
 
-// Completion queues are shared by threads, and held for some nanoseconds.
+// Threads share completion queues and hold the lock for some nanoseconds.
 class SpinLock {
  public:
   void lock() {
@@ -33,7 +33,7 @@ struct NullCompletion {
   std::uint64_t wr_id;
   ibv_wc_opcode opcode;
   std::uint32_t byte_len;
-  std::uint32_t position;  // work requests of its queue posted up to and with this one
+  std::uint32_t position;  // number of work requests of its queue up to this one
 };
 
 // A ring of completions that wait to be polled. The lock also guards the queues of the QPs that complete here.
@@ -42,7 +42,7 @@ struct NullCq : ibv_cq {
   std::vector<NullCompletion> ring;
   std::size_t head = 0;   // next to poll
   std::size_t count = 0;  // waiting
-  int users = 0;          // QPs that name it, for sends and for receives counted apart
+  int users = 0;          // uses by QPs; a QP with one CQ for both queues counts 2
 
   bool full() const { return count == ring.size(); }
   void push(const NullCompletion& completion) {
@@ -68,7 +68,7 @@ struct NullQueue {
   bool full() const { return posted - freed >= depth; }
 };
 
-// A post by ibv_wr_* under way. `qp_base` is a copy: what is posted through it would miss the QP.
+// A post by ibv_wr_* in progress. `qp_base` is a copy; posts through it would not reach the QP.
 struct NullBuilder : ibv_qp_ex {
   NullBuilder() : ibv_qp_ex{} {}
   NullQp* qp = nullptr;
@@ -84,10 +84,10 @@ struct NullQp : ibv_qp {
   NullQueue recv_queue;
   std::uint32_t max_inline = 0;
   bool signal_all = false;
-  std::unique_ptr<NullBuilder> builder;  // set in a QP that was made for ibv_wr_*
+  std::unique_ptr<NullBuilder> builder;  // only if the QP was created with ibv_wr_*
 };
 
-// The ibv_wr_* interface of `qp` with the calls of `operations` (IBV_QP_EX_WITH_*), which the QP's transport has.
+// The ibv_wr_* interface of `qp` for these operations (IBV_QP_EX_WITH_*), which its transport must support.
 std::unique_ptr<NullBuilder> make_null_builder(NullQp& qp, std::uint64_t operations);
 
 int null_post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);

@@ -8,19 +8,44 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
-#include "verbs/extended_qp.hpp"
 #include "verbs/ibv_codes.hpp"
-#include "verbs/null/objects.hpp"
-#include "verbs/qp_states.hpp"
+#include "verbs/null/device.hpp"
+#include "verbs/qp_rules.hpp"
 
 namespace verbscope {
+
+struct NullContext : ibv_context {
+  int children = 0;
+};
+
+struct NullPd : ibv_pd {
+  int children = 0;
+};
+
+// Owns objects and finds them by the pointer that the program holds.
+template <class Base, class T>
+using NullTable = std::unordered_map<Base*, std::unique_ptr<T>>;
 
 namespace {
 
 constexpr const char* kName = "null0";
 constexpr const char* kGid = "fe80::1";
+
+// Reports a failure as the functions of libibverbs do: null and errno.
+std::nullptr_t no_object(int error) {
+  errno = error;
+  return nullptr;
+}
+
+template <class Base, class T>
+Base* keep(NullTable<Base, T>& table, std::unique_ptr<T> object) {
+  Base* const pointer = object.get();
+  table.emplace(pointer, std::move(object));
+  return pointer;
+}
 
 // Completions of a QP that is reset or destroyed leave its CQs (rdma-core 44 providers/mlx5/cq.c, mlx5_cq_clean).
 void empty_queues(NullQp& qp) {
@@ -37,6 +62,26 @@ void empty_queues(NullQp& qp) {
 }
 
 }  // namespace
+
+struct NullProvider::State {
+  NullLimits limits;
+  std::mutex mutex;  // the control path; the data path has the CQs' locks
+  ibv_device device{};
+  std::uint32_t next_number = 1;  // the next number of a QP or a key
+  NullTable<ibv_context, NullContext> contexts;
+  NullTable<ibv_pd, NullPd> pds;
+  NullTable<ibv_mr, ibv_mr> mrs;
+  NullTable<ibv_cq, NullCq> cqs;
+  NullTable<ibv_qp, NullQp> qps;
+  NullTable<ibv_ah, ibv_ah> ahs;
+
+  bool allows(const ibv_qp_cap& cap) const {
+    const auto fits = [](std::uint32_t value, int limit) { return value <= static_cast<std::uint32_t>(limit); };
+    return fits(cap.max_send_wr, limits.max_qp_wr) && fits(cap.max_recv_wr, limits.max_qp_wr) &&
+           fits(cap.max_send_sge, limits.max_sge) && fits(cap.max_recv_sge, limits.max_sge) &&
+           fits(cap.max_inline_data, limits.max_inline);
+  }
+};
 
 NullProvider::NullProvider(const NullLimits& limits) : state_(std::make_unique<State>()) {
   state_->limits = limits;
@@ -173,7 +218,7 @@ int NullProvider::dereg_mr(ibv_mr* mr) {
   return 0;
 }
 
-// There is nothing to wait for on a device on which everything is complete at once.
+// There is nothing to wait for: every request is complete when its post returns.
 ibv_comp_channel* NullProvider::create_comp_channel(ibv_context*) {
   return no_object(EOPNOTSUPP);
 }
@@ -241,11 +286,11 @@ ibv_qp* NullProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 }
 
 ibv_qp* NullProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
-  const int refusal = refusal_of_extensions(*attr);
-  if (refusal != 0) return no_object(refusal);
+  const int error = check_extensions(*attr);
+  if (error != 0) return no_object(error);
   ibv_qp_init_attr plain = without_extensions(*attr);
   ibv_qp* const qp = create_qp(attr->pd, &plain);
-  if (qp != nullptr && wants_builder(*attr)) {
+  if (qp != nullptr && requests_builder(*attr)) {
     NullQp& made = *static_cast<NullQp*>(qp);
     made.builder = make_null_builder(made, attr->send_ops_flags);
   }

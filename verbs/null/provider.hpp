@@ -1,8 +1,7 @@
-// The null device "null0": its queues accept everything at once, so that it measures the load generator itself.
-// It keeps the rules of a device that a program can break (QP states, queue depths, SGE and inline limits, CQ size,
-// children before parents) and nothing else: no byte moves, no packet leaves, every signaled request and every RECV is
-// complete when the post returns. It has no completion events, shared receive queues and inline receive. Its data path
-// allocates nothing. Threads may share it as they may share a real one.
+// The null device "null0": its queues accept everything at once, so that it measures the load generator itself. It
+// enforces the rules of a device (QP states, queue depths, SGE and inline limits, CQ size, children before parents). No
+// byte moves, no packet leaves, and every signaled request and every RECV is complete when the post returns. It has no
+// completion events, shared receive queues or inline receive. Threads can share it like a real device.
 #pragma once
 
 #include <memory>
@@ -11,7 +10,7 @@
 
 namespace verbscope {
 
-// The limits of the null device; create_* and post_* refuse more.
+// Limits that create_* and post_* enforce.
 struct NullLimits {
   int max_qp_wr = 16384;
   int max_sge = 16;

@@ -234,7 +234,7 @@ class Cluster(unittest.TestCase):
         (record,) = self.records()
         for each in [record["reason"], *record["result"]["others"]]:
             print(each)
-            self.assertRegex(each, r" on node.: 10\.9\.0\..:\d+ stopped answering ")
+            self.assertRegex(each, r" on node.: 10\.9\.0\..:\d+ stopped responding ")
         self.assertEqual(len(record["result"]["others"]), 1)
         self.assert_nothing_left(*CLUSTER.nodes)
 

@@ -1,0 +1,54 @@
+// Suggestions, lists and line wrapping.
+#include "common/text.hpp"
+
+#include <gmock/gmock.h>
+
+namespace verbscope {
+namespace {
+
+using testing::ElementsAre;
+
+const std::vector<std::string> kOptions{"--size", "--inline_size", "--inline_recv", "--iters", "--tx_depth", "--qp"};
+
+TEST(DidYouMean, SuggestsAWordThatDiffersInFewLetters) {
+  EXPECT_EQ(did_you_mean("--sise", kOptions), "; did you mean --size?");         // another letter
+  EXPECT_EQ(did_you_mean("--isze", kOptions), "; did you mean --size?");         // two swapped
+  EXPECT_EQ(did_you_mean("--txdepth", kOptions), "; did you mean --tx_depth?");  // one missing
+  EXPECT_EQ(did_you_mean("--SIZE", kOptions), "; did you mean --size?");
+  EXPECT_EQ(did_you_mean("--inline_rec", kOptions), "; did you mean --inline_recv?");
+}
+
+TEST(DidYouMean, SuggestsTheWordOfAPrefix) {
+  EXPECT_EQ(did_you_mean("--inline", kOptions), "; did you mean --inline_size?");
+  EXPECT_EQ(did_you_mean("--iter", kOptions), "; did you mean --iters?");
+}
+
+TEST(DidYouMean, SuggestsNothingIfNoneIsClose) {
+  EXPECT_EQ(did_you_mean("--bandwidth", kOptions), "");
+  EXPECT_EQ(did_you_mean("", kOptions), "");
+  EXPECT_EQ(did_you_mean("x", {"RC", "UC", "UD"}), "");
+  EXPECT_EQ(did_you_mean(std::string(100000, 'a'), kOptions), "");
+  EXPECT_EQ(did_you_mean("--size", {}), "");
+}
+
+TEST(OrList, JoinsWordsWithOr) {
+  EXPECT_EQ(or_list({"RC", "UC", "UD"}), "RC, UC or UD");
+  EXPECT_EQ(or_list({"in", "out"}), "in or out");
+  EXPECT_EQ(or_list({"all"}), "all");
+}
+
+TEST(Wrap, BreaksAtBlanksAndInsideLongWords) {
+  EXPECT_THAT(wrap_words("one two three", 8), ElementsAre("one two", "three"));
+  EXPECT_THAT(wrap_words("one two three", 7), ElementsAre("one two", "three"));
+  EXPECT_THAT(wrap_words("a abcdefgh b", 4), ElementsAre("a", "abcd", "efgh", "b"));
+  EXPECT_THAT(wrap_words("one two three", 0), ElementsAre("one two three"));
+  EXPECT_THAT(wrap_words("", 4), ElementsAre(""));
+}
+
+TEST(Wrap, KeepsTheIndentOfEachLine) {
+  EXPECT_EQ(wrap_lines("  one two\nthree four five\n", 10), "  one two\nthree four\nfive\n");
+  EXPECT_EQ(wrap_lines("  one two three\n", 10), "  one two\n  three\n");
+}
+
+}  // namespace
+}  // namespace verbscope

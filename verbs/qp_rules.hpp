@@ -1,0 +1,61 @@
+// Rules of QPs for providers that check them themselves: state transitions, and the ibv_wr_* interface.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+
+#include "verbs/ibv_codes.hpp"
+#include "wire/transport.hpp"
+
+namespace verbscope {
+
+// True if ibv_modify_qp with `mask` may move a QP of `transport` from `from` to `to`, for the states RESET, INIT, RTR,
+// RTS and ERR. As the kernel decides (drivers/infiniband/core/verbs.c, ib_modify_qp_is_ok and its table), except RESET
+// to ERR, which the kernel refuses and IBTA vol. 1, 10.3.1 allows.
+bool may_modify(Transport transport, ibv_qp_state from, ibv_qp_state to, int mask);
+
+// The send operations of a transport, as a mask of IBV_QP_EX_WITH_*. 0 for unsupported QP types.
+constexpr std::uint64_t send_operations(ibv_qp_type type) {
+  const std::optional<Transport> transport = transport_of(type);
+  std::uint64_t operations = 0;
+  for (const VerbCodes& codes : kVerbCodes) {
+    if (transport && facts(*transport).verbs.has(codes.value)) operations |= codes.builder;
+  }
+  return operations;
+}
+
+constexpr bool requests_builder(const ibv_qp_init_attr_ex& attr) {
+  return (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+}
+
+// Checks what ibv_create_qp_ex has beyond ibv_create_qp. Returns 0, EINVAL (no PD) or EOPNOTSUPP (an attribute that the
+// device does not support, or an operation that the transport does not have).
+constexpr int check_extensions(const ibv_qp_init_attr_ex& attr) {
+  if ((attr.comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return EINVAL;
+  if ((attr.comp_mask & ~std::uint32_t{IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS}) != 0) return EOPNOTSUPP;
+  return requests_builder(attr) && (attr.send_ops_flags & ~send_operations(attr.qp_type)) != 0 ? EOPNOTSUPP : 0;
+}
+
+inline ibv_qp_init_attr without_extensions(const ibv_qp_init_attr_ex& attr) {
+  return {attr.qp_context, attr.send_cq, attr.recv_cq, attr.srq, attr.cap, attr.qp_type, attr.sq_sig_all};
+}
+
+// Removes operations that were not requested, as rdma-core does, and the address call on connected transports.
+inline void remove_other_operations(ibv_qp_ex& qp, std::uint64_t operations, Transport transport) {
+  const auto keep = [operations](std::uint64_t operation, auto& function) {
+    if ((operations & operation) == 0) function = nullptr;
+  };
+  keep(IBV_QP_EX_WITH_SEND, qp.wr_send);
+  keep(IBV_QP_EX_WITH_SEND_WITH_IMM, qp.wr_send_imm);
+  keep(IBV_QP_EX_WITH_RDMA_WRITE, qp.wr_rdma_write);
+  keep(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, qp.wr_rdma_write_imm);
+  keep(IBV_QP_EX_WITH_RDMA_READ, qp.wr_rdma_read);
+  keep(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, qp.wr_atomic_cmp_swp);
+  keep(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, qp.wr_atomic_fetch_add);
+  if (facts(transport).connected) qp.wr_set_ud_addr = nullptr;
+}
+
+}  // namespace verbscope
