@@ -8,9 +8,8 @@
 
 #include "common/environment.hpp"
 #include "common/error.hpp"
-#include "harness/cluster/remote_call.hpp"
+#include "harness/cluster/launcher.hpp"
 #include "harness/process/child.hpp"
-#include "harness/process/find_program.hpp"
 #include "harness/process/temp_folder.hpp"
 
 namespace verbscope {

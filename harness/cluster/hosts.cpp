@@ -11,7 +11,6 @@
 #include "common/error.hpp"
 #include "common/input_file.hpp"
 #include "harness/cluster/host_range.hpp"
-#include "harness/cluster/host_words.hpp"
 
 namespace verbscope {
 namespace {
@@ -263,6 +262,15 @@ RoleAssignment assign_roles(const std::vector<Host>& hosts, const std::string& w
   if (cast.clients.empty() && hosts.size() == 1 && server->role == HostRole::any) cast.clients.push_back(*server);
   if (cast.clients.empty()) fail("{}: no host may be the client: one needs role=client or role=any", where);
   return cast;
+}
+
+std::string cores_of_node(int node, const std::filesystem::path& root) {
+  const std::filesystem::path path = root / fmt::format("sys/devices/system/node/node{}/cpulist", node);
+  if (!std::filesystem::exists(path)) fail("numa_node={}: this machine has no such node", node);
+  std::string cores = read_text_file(path);
+  cores.erase(cores.find_last_not_of(" \n") + 1);
+  if (cores.empty()) fail("numa_node={}: the node has no core", node);
+  return cores;
 }
 
 }  // namespace verbscope

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "common/output_file.hpp"
-#include "harness/process/cores.hpp"
+#include "harness/cluster/hosts.hpp"
 
 namespace verbscope {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cluster/hold_protocol.hpp"
+#include "harness/cluster/hold.hpp"
 #include "harness/cluster/launcher.hpp"
 #include "harness/process/child.hpp"
 

@@ -7,7 +7,7 @@
 #include "common/cli.hpp"
 #include "common/option_values.hpp"
 #include "common/paths.hpp"
-#include "harness/cluster/hold_protocol.hpp"
+#include "harness/cluster/hold.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 #include "harness/point/point_runner.hpp"

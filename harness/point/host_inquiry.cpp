@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cluster/remote_call.hpp"
+#include "harness/cluster/launcher.hpp"
 #include "harness/doctor/fact_reader.hpp"
 #include "harness/doctor/host_facts.hpp"
 

@@ -13,7 +13,6 @@
 #include "harness/cluster/shell_quote.hpp"
 #include "harness/point/point_runner.hpp"
 #include "harness/process/child.hpp"
-#include "harness/process/find_program.hpp"
 
 namespace verbscope {
 namespace {

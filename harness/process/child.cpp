@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 #include "common/error.hpp"
 
@@ -235,6 +237,16 @@ WaitEnd wait_children(const std::vector<Child*>& children, Clock::time_point dea
     waiter.wait_one(deadline);
   }
   return WaitEnd::satisfied;
+}
+
+std::string find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/usr/bin:/bin" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string candidate = folder + "/" + name;
+    if (folder.starts_with('/') && access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  fail("{} is not installed: it is in no folder of PATH", name);
 }
 
 }  // namespace verbscope

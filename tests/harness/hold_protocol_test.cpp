@@ -1,6 +1,5 @@
 // The messages of the harness and `verbscope hold` are read back as written, and nothing is believed that does not fit.
-#include "harness/cluster/hold_protocol.hpp"
-
+#include "harness/cluster/hold.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {
