@@ -12,7 +12,7 @@
 #include "harness/cluster/deploy.hpp"
 #include "harness/cluster/hosts.hpp"
 #include "harness/point/roles.hpp"
-#include "harness/sweep/benchmark_spec.hpp"
+#include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace verbscope {

@@ -7,7 +7,6 @@
 #include "harness/cluster/launcher.hpp"
 #include "harness/point/roles.hpp"
 #include "harness/sweep/load_sweep.hpp"
-#include "harness/sweep/selection.hpp"
 
 namespace verbscope {
 

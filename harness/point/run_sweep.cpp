@@ -14,7 +14,6 @@
 #include "harness/point/site.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/parallel.hpp"
-#include "harness/sweep/results_path.hpp"
 #include "harness/sweep/run_points.hpp"
 
 namespace verbscope {

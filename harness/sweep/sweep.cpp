@@ -10,7 +10,6 @@
 #include "common/record.hpp"
 #include "common/words.hpp"
 #include "harness/sweep/formula.hpp"
-#include "harness/sweep/point_options.hpp"
 
 namespace verbscope {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/json.hpp"
-#include "harness/sweep/benchmark_spec.hpp"
+#include "harness/sweep/benchmarks.hpp"
 
 namespace verbscope {
 

@@ -6,7 +6,7 @@
 
 #include "analysis/explain.hpp"
 #include "common/record.hpp"
-#include "harness/sweep/benchmark_spec.hpp"
+#include "harness/sweep/benchmarks.hpp"
 
 namespace verbscope {
 

@@ -5,7 +5,7 @@
 
 #include "analysis/resource.hpp"
 #include "common/record.hpp"
-#include "harness/sweep/benchmark_spec.hpp"
+#include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace verbscope {

@@ -8,7 +8,7 @@
 #include "common/record.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/process/temp_folder.hpp"
-#include "harness/sweep/benchmark_spec.hpp"
+#include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/sweep.hpp"
 #include "harness/what_if/run_cache.hpp"
 

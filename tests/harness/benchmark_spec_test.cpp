@@ -1,6 +1,5 @@
 // A benchmark's description of itself, and values for its options.
-#include "harness/sweep/benchmark_spec.hpp"
-
+#include "harness/sweep/benchmarks.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {
