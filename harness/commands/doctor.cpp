@@ -6,7 +6,6 @@
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 #include "harness/doctor/report.hpp"
-#include "harness/point/host_inquiry.hpp"
 #include "harness/point/site.hpp"
 
 namespace verbscope {

@@ -10,7 +10,6 @@
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
 #include "harness/point/job_array.hpp"
-#include "harness/point/provenance.hpp"
 #include "harness/point/site.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/parallel.hpp"

@@ -1,11 +1,64 @@
 #include "harness/point/site.hpp"
 
-#include <algorithm>
-#include <string_view>
+#include <fmt/ranges.h>
 
-#include "harness/point/host_inquiry.hpp"
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/secrets.hpp"
+#include "harness/cluster/launcher.hpp"
+#include "harness/doctor/fact_reader.hpp"
+#include "harness/doctor/host_facts.hpp"
 
 namespace verbscope {
+namespace {
+
+constexpr std::chrono::seconds kLimit{60};
+
+std::vector<std::string> own_command_line() {
+  std::vector<std::string> words;
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  return without_secrets(std::move(words));
+}
+
+}  // namespace
+
+Json facts_here() {
+  const char* path = std::getenv("PATH");
+  return host_facts(SysTree(), std::string(path == nullptr ? "" : path) + ":/usr/sbin:/usr/local/sbin");
+}
+
+Json facts_of(const Host& host, Launcher* launcher, const Deployment& deployment, StopSource* stop) {
+  const std::string* verbscope = launcher == nullptr ? nullptr : deployment.path(host, "verbscope");
+  if (verbscope == nullptr) return facts_here();
+  const std::string what = "doctor";
+  std::istringstream lines(remote_call(*launcher, host, what, {*verbscope, "doctor", "--json"}, kLimit, stop));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("{\"host\":")) continue;  // printed by a login script
+    const Json answer = parse_json_text(line, fmt::format("host {}: {}", host.name, what));
+    if (answer.contains("facts")) return answer.at("facts");
+  }
+  fail("host {}: {}: it gave no answer", host.name, what);
+}
+
+void require_device(const Host& host, const Json& facts) {
+  std::vector<std::string> found;
+  for (const Json& device : fact_list(facts, "devices")) found.push_back(fact_text(fact_at(device, "name")));
+  if (found.empty()) {
+    fail("host {}: no RDMA device: --hosts sim:cib runs on a simulated cluster, --hosts null without a device",
+         host.name);
+  }
+  if (!host.device.empty() && std::ranges::find(found, host.device) == found.end()) {
+    fail("host {}: no RDMA device {}: found {}", host.name, host.device, fmt::join(found, ", "));
+  }
+}
 
 bool is_here(const Host& host) {
   return host.user.empty() && host.management.empty() && host.ssh_port == 0 && is_this_machine(host.name);
@@ -66,6 +119,27 @@ Site::Site(const std::string& hosts, const LauncherOptions& options, const std::
   if (all.empty()) hosts_["localhost"] = facts_here();
   if (!target_.cast) return;
   for (const Host& host : target_.cast->all()) require_device(host, hosts_.at(host.name));
+}
+
+std::string zoned_time(Provenance::Time time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  char text[40] = {};
+  const std::size_t length = std::strftime(text, sizeof text, "%FT%T%z", &parts);  // ...+0100
+  return std::string(text, length).insert(length - 2, ":");
+}
+
+Provenance::Provenance(const Site& site, const Sweep& sweep)
+    : site_(site), sweep_(sweep), command_line_(own_command_line()) {}
+
+void Provenance::add_to(Record& record, const Point& point, Time started) const {
+  Json harness{{"launcher", site_.launcher_name()}, {"command_line", command_line_}};
+  harness.update(point_standing(sweep_, point));
+  harness["started"] = zoned_time(started);
+  harness["ended"] = zoned_time(Time::clock::now());
+  record.environment["harness"] = std::move(harness);
+  record.environment["hosts"] = site_.host_facts();
 }
 
 }  // namespace verbscope
