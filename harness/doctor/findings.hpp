@@ -25,4 +25,7 @@ struct Wanted {
 // unknown. Devices and ports that the hosts file does not request are ignored.
 std::vector<Finding> judge_host(const Json& facts, const Wanted& wanted);
 
+// "8.0 GT/s PCIe x16"; "not known" in place of null.
+std::string pcie_text(const Json& speed, const Json& width);
+
 }  // namespace verbscope

@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 
 #include "common/stall_counters.hpp"
-#include "harness/doctor/fact_reader.hpp"
-#include "harness/doctor/link_findings.hpp"
+#include "harness/doctor/findings.hpp"
+#include "harness/doctor/host_facts.hpp"
 
 namespace verbscope {
 namespace {

@@ -13,7 +13,6 @@
 
 #include "common/secrets.hpp"
 #include "harness/cluster/launcher.hpp"
-#include "harness/doctor/fact_reader.hpp"
 #include "harness/doctor/host_facts.hpp"
 
 namespace verbscope {
