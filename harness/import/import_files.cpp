@@ -12,9 +12,7 @@
 #include "counters/pcm_iio.hpp"
 #include "counters/pcm_pcie.hpp"
 #include "harness/import/loose_json.hpp"
-#include "harness/import/pcm_csv.hpp"
-#include "harness/import/perftest_output.hpp"
-#include "harness/import/ucx_output.hpp"
+#include "harness/import/tool_output.hpp"
 
 namespace verbscope {
 namespace {

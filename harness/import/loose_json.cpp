@@ -3,7 +3,7 @@
 #include <charconv>
 #include <string>
 
-#include "harness/import/text.hpp"
+#include "harness/import/tool_output.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,9 +1,9 @@
-#include "harness/import/pcm_csv.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
+
+#include "harness/import/tool_output.hpp"
 
 namespace verbscope {
 

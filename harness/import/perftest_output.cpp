@@ -1,12 +1,10 @@
-#include "harness/import/perftest_output.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 
 #include "analysis/points.hpp"
-#include "harness/import/text.hpp"
+#include "harness/import/tool_output.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,12 +1,10 @@
-#include "harness/import/ucx_output.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 
 #include "counters/tool_format.hpp"
-#include "harness/import/text.hpp"
+#include "harness/import/tool_output.hpp"
 
 namespace verbscope {
 namespace {
