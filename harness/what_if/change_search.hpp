@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/what_if/limit_search.hpp"
-#include "harness/what_if/neighbours.hpp"
+#include "harness/what_if/point_options.hpp"
 
 namespace verbscope {
 

@@ -1,18 +1,67 @@
-// Runs points of one benchmark on copies of a cluster's profile: unchanged, or with some resources doubled.
+// Runs points of one benchmark on copies of a cluster's profile: unchanged, or with some resources doubled. Outcomes
+// are kept in a file beside the results. analysis/resource.cpp lists the parameters of each resource.
+// (tests/analysis/attribution.py has a separate table, so that each checks the other.)
 #pragma once
 
 #include <chrono>
 #include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "analysis/resource.hpp"
+#include "common/json.hpp"
 #include "common/record.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/process/temp_folder.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/sweep.hpp"
-#include "harness/what_if/run_cache.hpp"
 
 namespace verbscope {
+
+// True if the profile has a parameter that doubles the resource, a capacity(). False for resources that options
+// determine.
+bool can_double(const Json& profile, Resource resource);
+
+// Returns the profile with each of these resources doubled in every machine: times that only they need are halved,
+// sizes and numbers doubled. A parameter that two of them share is changed once.
+Json profile_with_twice(Json profile, const std::vector<Resource>& resources);
+
+// Returns the profile with every part twice as fast. For a program that keeps one operation outstanding, this has the
+// effect of keeping two.
+Json twice_as_fast(Json profile);
+
+// The parameters of those resources whose values are all assumed: "nic.qp_context_cache_bytes".
+std::vector<std::string> assumed_parameters(const Json& profile, const std::vector<Resource>& resources);
+
+struct TrialOutcome {
+  double mops = 0;
+  double gbit_per_s = 0;  // 0: the benchmark reports none
+  double latency_us = 0;  // median; 0: the benchmark reports none
+  std::string failure{};  // empty: it ran
+};
+
+// Keeps outcomes in a file beside a results file, so that later commands need not repeat the runs.
+class RunCache {
+ public:
+  // Reads `file` if it exists and ignores foreign lines. If the path is empty or the file cannot be written, outcomes
+  // are kept in memory only.
+  explicit RunCache(std::filesystem::path file = {});
+
+  // The key contains everything that the outcome depends on: program, profile and options. Thread-safe.
+  std::optional<TrialOutcome> find(const std::string& key) const;
+  void add(const std::string& key, const TrialOutcome& outcome);
+
+ private:
+  std::filesystem::path file_;
+  mutable std::mutex mutex_;
+  std::map<std::string, TrialOutcome> outcomes_;
+};
+
+// The path of the cache of a results file.
+std::filesystem::path run_cache_of(const std::filesystem::path& results);
 
 // How the runs are made.
 struct RunPlace {

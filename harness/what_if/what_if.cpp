@@ -10,8 +10,8 @@
 #include "common/paths.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/progress.hpp"
-#include "harness/what_if/point_again.hpp"
-#include "harness/what_if/point_limits.hpp"
+#include "harness/what_if/limit_search.hpp"
+#include "harness/what_if/point_options.hpp"
 #include "harness/what_if/simulated_runs.hpp"
 
 namespace verbscope {

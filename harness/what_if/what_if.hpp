@@ -10,7 +10,7 @@
 #include "analysis/explain.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/what_if/change_search.hpp"
-#include "harness/what_if/run_cache.hpp"
+#include "harness/what_if/simulated_runs.hpp"
 
 namespace verbscope {
 

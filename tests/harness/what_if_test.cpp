@@ -7,8 +7,8 @@
 #include "analysis/explain.hpp"
 #include "harness/what_if/change_search.hpp"
 #include "harness/what_if/limit_search.hpp"
-#include "harness/what_if/point_again.hpp"
-#include "harness/what_if/twice.hpp"
+#include "harness/what_if/point_options.hpp"
+#include "harness/what_if/simulated_runs.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {

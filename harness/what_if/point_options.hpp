@@ -1,8 +1,10 @@
-// Converts a record's point to options of its program, so that it runs again on a simulated cluster.
+// The options of a recorded point: how it runs again on a simulated cluster, and other values for each option.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "analysis/explain.hpp"
 #include "analysis/resource.hpp"
 #include "common/record.hpp"
 #include "harness/sweep/benchmarks.hpp"
@@ -28,5 +30,22 @@ std::string command_text(const Point& point, const std::string& fabric);
 // The options that double a resource that options determine. Null if there are none: the program keeps one operation
 // outstanding (keeps_one_under_way), or has no such queue.
 Json twice_by_options(const Record& record, Resource resource);
+
+struct OptionLadder {
+  std::string option;
+  Json now;             // the current value
+  bool number = false;  // numeric; else `values` has all other values
+  std::vector<Json> values{};
+  // Range of a numeric option.
+  double low = 1, high = 1;
+};
+
+// Returns the ladders of the record's options; options that relieve a limit come first. Values that the program does
+// not accept are not filtered. Options without effect on this operation are left out.
+std::vector<OptionLadder> option_ladders(const Record& record, const BenchmarkSpec& spec, const Json& profile,
+                                         const std::vector<Limit>& limits);
+
+// "--post_list 16 (now 1)".
+std::string change_text(const OptionLadder& ladder, const Json& value);
 
 }  // namespace verbscope
