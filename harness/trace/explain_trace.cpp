@@ -3,7 +3,7 @@
 #include "common/error.hpp"
 #include "common/words.hpp"
 #include "harness/trace/findings.hpp"
-#include "harness/trace/program_json.hpp"
+#include "harness/trace/trace_record.hpp"
 
 namespace verbscope {
 namespace {

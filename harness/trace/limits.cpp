@@ -1,11 +1,10 @@
-#include "harness/trace/limits.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "drivers_patch/counter_report.hpp"
+#include "harness/trace/findings.hpp"
 #include "pcie_model/packet_bytes.hpp"
 #include "wire/verb.hpp"
 

@@ -7,7 +7,6 @@
 
 #include "common/error.hpp"
 #include "harness/trace/explain_trace.hpp"
-#include "harness/trace/program_json.hpp"
 #include "harness/trace/trace_record.hpp"
 
 namespace verbscope {
