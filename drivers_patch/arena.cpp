@@ -10,7 +10,7 @@
 
 #include <cstring>
 
-#include "drivers_patch/checks.hpp"
+#include "drivers_patch/verify.hpp"
 
 namespace verbscope::driver {
 namespace {

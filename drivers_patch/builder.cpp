@@ -1,14 +1,12 @@
-#include "drivers_patch/builder.hpp"
-
 #include <algorithm>
 #include <span>
 #include <tuple>
 #include <utility>
 
 #include "drivers_patch/builder_calls.hpp"
+#include "drivers_patch/data_path.hpp"
 #include "drivers_patch/process.hpp"
-#include "drivers_patch/sampling.hpp"
-#include "drivers_patch/shapes.hpp"
+#include "drivers_patch/request_counts.hpp"
 
 namespace verbscope::driver {
 namespace {

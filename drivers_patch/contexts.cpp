@@ -1,12 +1,17 @@
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 #include "drivers_patch/data_path.hpp"
-#include "drivers_patch/object_keys.hpp"
 #include "drivers_patch/objects.hpp"
-#include "drivers_patch/verified_posts.hpp"
+#include "drivers_patch/process.hpp"
+#include "drivers_patch/verify.hpp"
 
 namespace verbscope::driver {
 namespace {
@@ -71,6 +76,25 @@ void forget(const RecordHead& head, std::uint32_t context) {
 }
 
 }  // namespace
+
+std::optional<NicFamily> family_of_device(const ibv_device* device) {
+  if (device == nullptr) return std::nullopt;
+  char path[sizeof device->ibdev_path + 32];
+  char target[PATH_MAX];
+  // An emulated device (rxe, siw) on an adapter's Ethernet port has the same bus device. Only the adapter's own has
+  // hca_type.
+  snprintf(path, sizeof path, "%s/hca_type", device->ibdev_path);
+  if (access(path, F_OK) != 0) return std::nullopt;
+  snprintf(path, sizeof path, "%s/device/driver", device->ibdev_path);
+  const ssize_t length = readlink(path, target, sizeof target - 1);
+  if (length <= 0) return std::nullopt;
+  const std::string_view whole(target, static_cast<std::size_t>(length));
+  const std::string_view driver = whole.substr(whole.find_last_of('/') + 1);
+  for (const FamilyFacts& family : kFamilies) {
+    if (family.driver == driver) return family.value;
+  }
+  return std::nullopt;
+}
 
 int start_counting(const char* path, std::uint64_t capacity, const WireFacts& wire) {
   const ErrnoKept kept;

@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "drivers_patch/process.hpp"
-#include "drivers_patch/sampling.hpp"
-#include "drivers_patch/shapes.hpp"
+#include "drivers_patch/request_counts.hpp"
 
 namespace verbscope::driver {
 namespace {

@@ -10,9 +10,8 @@
 #include <cstdint>
 
 #include "drivers_patch/cost.hpp"
+#include "drivers_patch/queue_memory/decode.hpp"
 #include "drivers_patch/queue_memory/send_queue.hpp"
-#include "drivers_patch/queue_memory/wqe.hpp"
-#include "drivers_patch/totals.hpp"
 
 namespace verbscope::driver {
 

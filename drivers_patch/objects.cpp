@@ -1,9 +1,8 @@
 #include "drivers_patch/objects.hpp"
 
-#include "drivers_patch/builder.hpp"
-#include "drivers_patch/extended_cq.hpp"
-#include "drivers_patch/object_keys.hpp"
-#include "drivers_patch/verified_builder.hpp"
+#include "drivers_patch/data_path.hpp"
+#include "drivers_patch/process.hpp"
+#include "drivers_patch/verify.hpp"
 
 namespace verbscope::driver {
 namespace {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "drivers_patch/process.hpp"
+#include "wire/nic_family.hpp"
 
 namespace verbscope::driver {
 
@@ -71,5 +72,8 @@ inline constexpr std::uint32_t kLargestMtu = 4096;
 constexpr std::uint32_t mtu_bytes_of(ibv_mtu mtu) {
   return 128u << static_cast<unsigned>(mtu);
 }
+
+// Derived from the device's kernel driver; none if it is another's or has no driver. Allocates nothing.
+std::optional<NicFamily> family_of_device(const ibv_device* device);
 
 }  // namespace verbscope::driver

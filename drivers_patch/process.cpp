@@ -9,6 +9,59 @@
 #include "drivers_patch/objects.hpp"
 
 namespace verbscope::driver {
+namespace {
+
+std::uint64_t number_key(const QpRecord& qp) {
+  return number_tag(qp.context) | (qp.qp_num & 0xffffff);
+}
+
+std::uint64_t used_at_fork = 0;  // bytes of records that the child copies
+
+// The parent may have destroyed a QP before the child copied its record, but in the child the QP still exists. The
+// lookup is not in the file and has the state at the fork.
+void restore(RecordHead& head) {
+  const RecordKind kind = head.kind;
+  if (kind == RecordKind::queue_pair) {
+    auto& qp = reinterpret_cast<QpRecord&>(head);
+    if (qp.object != nullptr) qp.alive = find_record<QpRecord>(qp.object) == &qp;
+  } else if (kind == RecordKind::qp_counts) {
+    auto& counts = reinterpret_cast<QpCounts&>(head);
+    const void* const object = counts.qp->object;
+    const std::uint64_t thread = std::uint64_t{counts.thread} << 48;
+    const bool found = object != nullptr && process.lookup.find(thread | key_of(object)) == &counts;
+    counts.object = found ? object : nullptr;
+  } else if (kind == RecordKind::thread) {
+    auto& thread = reinterpret_cast<ThreadRecord&>(head);
+    if (thread.number == thread_bits >> 48) thread.tid = gettid();
+  }
+}
+
+}  // namespace
+
+void erase_thread_keys(std::uint64_t key) {
+  const std::uint32_t threads = std::min(process.threads.load(), kMostThreads);
+  for (std::uint64_t thread = 1; thread <= threads; ++thread) process.lookup.erase(thread << 48 | key);
+}
+
+bool insert_keys(QpRecord& qp) {
+  if (!process.lookup.insert(record_key(qp.object), &qp)) return false;
+  if (!process.lookup.insert(kRecordBits | number_key(qp), &qp)) return false;
+  return qp.builder_calls == nullptr || process.lookup.insert(record_key(qp.extended) | kBuilderBit, qp.builder_calls);
+}
+
+void erase_keys(const QpRecord& qp) {
+  process.lookup.erase(record_key(qp.object));
+  process.lookup.erase(kRecordBits | number_key(qp));
+  if (qp.builder_calls != nullptr) process.lookup.erase(record_key(qp.extended) | kBuilderBit);
+  for (QpCounts* counts = qp.counts.load(); counts != nullptr; counts = counts->next) {
+    const std::uint64_t thread = std::uint64_t{counts->thread} << 48;
+    counts->recent[0] = counts->recent[1] = {};
+    counts->object = nullptr;
+    process.lookup.erase(thread | key_of(qp.object));
+    process.lookup.erase(thread | number_key(qp));
+    if (qp.builder_calls != nullptr) process.lookup.erase(thread | key_of(qp.extended) | kBuilderBit);
+  }
+}
 
 constinit Process process;
 constinit thread_local std::uint64_t thread_bits = 0;
@@ -159,6 +212,23 @@ RecvCounts& make_recv_counts(ibv_srq* object) {
   counts->srq_record = srq->number;
   counts->thread = thread_number();
   return keep(*counts, key_of(object)) ? *counts : without_room(*context.other_srqs);
+}
+
+void hold_for_fork() {
+  process.control.lock();
+  if (counting()) used_at_fork = process.arena.used();
+}
+
+void go_on_in_parent() {
+  process.control.unlock();
+}
+
+void go_on_in_child(const char* path) {
+  if (counting()) {
+    process.arena.divide(path, used_at_fork);
+    each_record(process.arena.header(), [](const RecordHead& head) { restore(const_cast<RecordHead&>(head)); });
+  }
+  process.control.unlock();
 }
 
 }  // namespace verbscope::driver

@@ -10,7 +10,7 @@
 
 #include "drivers_patch/arena.hpp"
 #include "drivers_patch/lookup.hpp"
-#include "drivers_patch/queue_memory/direct_verbs.hpp"
+#include "drivers_patch/queue_memory/send_queue.hpp"
 #include "wire/doorbell_registers.hpp"
 
 namespace verbscope::driver {
@@ -149,5 +149,38 @@ class ErrnoKept {
  private:
   int value_;
 };
+
+// The lookup keys of an object: one for its record, and one per thread for that thread's counts. Callers hold
+// process.control.
+inline std::uint64_t record_key(const void* object) {
+  return kRecordBits | key_of(object);
+}
+
+// Erases the keys of all threads for an object.
+void erase_thread_keys(std::uint64_t key);
+
+// All keys of a QP. False if there is no room.
+bool insert_keys(QpRecord& qp);
+void erase_keys(const QpRecord& qp);
+
+// Keys of a completion queue or a shared receive queue.
+template <class Record>
+bool insert_keys(Record& record) {
+  return process.lookup.insert(record_key(record.object), &record);
+}
+template <class Record>
+void erase_keys(const Record& record) {
+  process.lookup.erase(record_key(record.object));
+  erase_thread_keys(key_of(record.object));
+}
+
+// Support for processes that count and fork: the child counts from 0 into its own file, and no lock is held in it. The
+// forking thread calls these around the fork, as pthread_atfork() does. Without counting they only take the lock.
+//
+// Locks the control path until one of the functions below.
+void hold_for_fork();
+void go_on_in_parent();
+// `path`: the child's own file, as for start_counting().
+void go_on_in_child(const char* path);
 
 }  // namespace verbscope::driver

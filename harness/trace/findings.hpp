@@ -34,7 +34,8 @@ struct TraceFinding {
   Taken bound{};               // limit after the change
 };
 
-// Sorted by gain, largest first. Findings below `least_percent` are left out.
+// The gain of a change is computed by limits_of() on a copy of the program with that one change. Sorted by gain,
+// largest first. Findings below `least_percent` are left out.
 std::vector<TraceFinding> find_costs(const driver::Summary& program, const Profile& profile, double least_percent = 1);
 
 }  // namespace verbscope

@@ -23,7 +23,7 @@
 #include "common/paths.hpp"
 #include "common/record.hpp"
 #include "common/terminal.hpp"
-#include "drivers_patch/trace_file.hpp"
+#include "drivers_patch/summary.hpp"
 #include "harness/process/temp_folder.hpp"
 #include "harness/trace/trace_record.hpp"
 #include "harness/trace/trace_text.hpp"
@@ -63,9 +63,6 @@ class TracedProgram {
   bool running_ = false;
   sigset_t before_{};
 };
-
-// Ends this process like the program: returns its exit status, or raises the signal that ended it.
-int end_like(int status);
 
 // This process's environment, with the library first in LD_PRELOAD.
 std::vector<std::string> environment_of(const std::filesystem::path& folder, const std::string& nic, bool verify) {
@@ -158,6 +155,7 @@ TraceTurn TracedProgram::wait(std::chrono::milliseconds most) {
   return TraceTurn::ended;
 }
 
+// Ends this process like the program: returns its exit status, or raises the signal that ended it.
 int end_like(int status) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   const int number = WTERMSIG(status);

@@ -4,7 +4,6 @@
 
 #include "common/error.hpp"
 #include "counters/sources.hpp"
-#include "drivers_patch/device_family.hpp"
 #include "drivers_patch/objects.hpp"
 
 namespace verbscope {

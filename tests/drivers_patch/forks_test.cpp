@@ -1,6 +1,4 @@
 // A process forks while its threads post, and make what they count for the first time.
-#include "drivers_patch/forks.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include <thread>
 
 #include "drivers_patch/arena.hpp"
+#include "drivers_patch/process.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/drivers_patch/fake_device.hpp"
 #include "tests/drivers_patch/traced_rig.hpp"

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "drivers_patch/sampling.hpp"
+#include "drivers_patch/request_counts.hpp"
 #include "tests/drivers_patch/fake_device.hpp"
 #include "tests/drivers_patch/traced_rig.hpp"
 

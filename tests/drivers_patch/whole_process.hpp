@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "drivers_patch/arena.hpp"
-#include "drivers_patch/trace_file.hpp"
+#include "drivers_patch/summary.hpp"
 #include "tests/common/temp_dir.hpp"
 
 namespace verbscope::driver {

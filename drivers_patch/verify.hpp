@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "drivers_patch/layout.hpp"
+#include "drivers_patch/process.hpp"
 #include "drivers_patch/queue_memory/send_queue.hpp"
 
 namespace verbscope::driver {
@@ -100,5 +101,14 @@ inline bool is_alone(const CheckedQueue& queue, const PostTurn& turn) {
 }
 
 void count_left_out(ContextChecks& checks, std::uint64_t wqes);
+
+// Enables checks of a context's WQEs: ibv_post_send passes through a call that checks the WQEs after the provider wrote
+// them. No effect if the adapter's queue memory cannot be read. The caller holds process.control.
+void verify_context(WrappedContext& context);
+
+// Replaces the provider's calls by calls that check the WQEs of a batch before wr_complete, while the provider still
+// locks the queue. Call it before wrap_builder(), which then counts and calls these. `calls` belongs to the QP's
+// builder.
+void verify_builder(ibv_qp_ex& extended, BuilderCalls& calls);
 
 }  // namespace verbscope::driver

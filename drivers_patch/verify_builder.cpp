@@ -1,13 +1,11 @@
-#include "drivers_patch/verified_builder.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <span>
 
 #include "drivers_patch/builder_calls.hpp"
-#include "drivers_patch/checks.hpp"
 #include "drivers_patch/process.hpp"
+#include "drivers_patch/verify.hpp"
 
 namespace verbscope::driver {
 
