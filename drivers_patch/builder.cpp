@@ -30,7 +30,7 @@ const BuilderCalls& calls_of(const ibv_qp_ex* qp) {
 
 // Null if there is no room: the batch is then only counted as an object without room.
 [[gnu::noinline]] BuilderBatch* make_batch(ibv_qp_ex* qp) {
-  const ErrnoKept kept;
+  const ErrnoGuard errno_guard;
   const BuilderCalls& calls = calls_of(qp);
   QpCounts& counts = qp_counts(static_cast<ibv_qp*>(const_cast<void*>(calls.qp->object)));
   BuilderBatch* const batch = counts.qp == calls.qp ? process.arena.make<BuilderBatch>() : nullptr;

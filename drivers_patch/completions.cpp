@@ -51,7 +51,7 @@ void count_failed(QpCounts& counts, ibv_wc_status status) {
 }
 
 // A number that changes if this thread has posted: the count of requests like its recent ones, on its recent QP.
-std::uint64_t posted_of_late() {
+std::uint64_t recently_posted() {
   const QpCounts* const counts = recent_qp.counts;
   if (counts == nullptr) return 0;
   const std::uint64_t* const alone = counts->recent[0].count;
@@ -62,7 +62,7 @@ std::uint64_t posted_of_late() {
 // A thread waits if it finds a queue empty twice and has neither posted nor polled another queue in between.
 void count_empty(PollCounts& counts, const void* cq) {
   add(counts.empty);
-  const std::uint64_t posted = posted_of_late();
+  const std::uint64_t posted = recently_posted();
   const bool waits = recent_empty.cq == cq && recent_empty.posted == posted;
   if (!waits) {
     add(counts.in_passing);
@@ -72,7 +72,7 @@ void count_empty(PollCounts& counts, const void* cq) {
   recent_empty = {cq, posted, waits};
 }
 
-[[gnu::noinline]] int finish_without(PollCounts& counts, const ibv_cq* cq, int result) {
+[[gnu::noinline]] int finish_empty_poll(PollCounts& counts, const ibv_cq* cq, int result) {
   if (result == 0) {
     count_empty(counts, cq);
   } else {
@@ -153,7 +153,7 @@ void counted_end_poll(ibv_cq_ex* cq) {
 int counted_poll_cq(ibv_cq* cq, int entries, ibv_wc* wc) {
   PollCounts& counts = poll_counts(cq);
   const int polled = counts.poll(cq, entries, wc);
-  if (polled <= 0) return finish_without(counts, cq, polled);
+  if (polled <= 0) return finish_empty_poll(counts, cq, polled);
   recent_empty.cq = nullptr;
   add(counts.polls);
   add(counts.completions, static_cast<std::uint64_t>(polled));

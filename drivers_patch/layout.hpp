@@ -272,7 +272,7 @@ struct DifferenceExample {
   std::uint64_t opcode = 0;
   std::uint64_t elements = 0;
   std::uint64_t length = 0;  // payload bytes
-  std::uint64_t reckoned = 0;
+  std::uint64_t expected = 0;
   std::uint64_t found = 0;
 };
 
@@ -283,14 +283,14 @@ struct DifferenceSlot {
   DifferenceExample example;
 };
 
-enum class QueueMemory : std::uint32_t { there, other_adapter, no_direct_verbs };
+enum class QueueMemory : std::uint32_t { readable, other_adapter, no_direct_verbs };
 
 // With --verify: results for the WQEs of one context. All its threads add to it.
 struct ContextChecks {
   static constexpr RecordKind kKind = RecordKind::context_checks;
   RecordHead head;
   std::uint32_t context = 0;
-  QueueMemory memory = QueueMemory::there;
+  QueueMemory memory = QueueMemory::readable;
   std::uint64_t wqes = 0;            // compared
   std::uint64_t left_out = 0;        // not compared: QPs or requests of other types, or overlapping posts
   std::uint64_t without_memory = 0;  // QPs whose memory the provider did not return

@@ -39,7 +39,7 @@ void restore(RecordHead& head) {
 }  // namespace
 
 void erase_thread_keys(std::uint64_t key) {
-  const std::uint32_t threads = std::min(process.threads.load(), kMostThreads);
+  const std::uint32_t threads = std::min(process.threads.load(), kMaxThreads);
   for (std::uint64_t thread = 1; thread <= threads; ++thread) process.lookup.erase(thread << 48 | key);
 }
 
@@ -68,15 +68,15 @@ constinit thread_local std::uint64_t thread_bits = 0;
 constinit thread_local RecentQp recent_qp = {nullptr, nullptr};
 constinit thread_local RecentEmpty recent_empty = {nullptr, 0, false};
 
-ErrnoKept::ErrnoKept() : value_(errno) {}
-ErrnoKept::~ErrnoKept() {
+ErrnoGuard::ErrnoGuard() : value_(errno) {}
+ErrnoGuard::~ErrnoGuard() {
   errno = value_;
 }
 
-bool know_thread() {
+bool register_thread() {
   if (thread_bits != 0) return true;
   const std::uint32_t number = process.threads.fetch_add(1) + 1;
-  if (number > kMostThreads) {
+  if (number > kMaxThreads) {
     process.threads.fetch_sub(1);
     return false;
   }
@@ -91,11 +91,11 @@ bool know_thread() {
 
 std::uint32_t add_thread() {
   const std::uint64_t own = std::exchange(thread_bits, 0);
-  know_thread();
+  register_thread();
   return static_cast<std::uint32_t>(std::exchange(thread_bits, own) >> 48);
 }
 
-void be_thread(std::uint32_t number) {
+void set_thread(std::uint32_t number) {
   const std::uint64_t bits = std::uint64_t{number} << 48;
   if (thread_bits == bits) return;
   thread_bits = bits;
@@ -111,14 +111,14 @@ std::uint32_t thread_number() {
 
 // Counts an object without room, which uses the shared counts.
 template <class Counts>
-Counts& without_room(Counts& other) {
+Counts& shared_counts(Counts& other) {
   process.arena.header().without_room.fetch_add(1, std::memory_order_relaxed);
   return other;
 }
 
 // Publishes counts under a key of this thread. False if there is no room for the key.
 template <class Counts>
-bool keep(Counts& counts, std::uint64_t key) {
+bool publish_counts(Counts& counts, std::uint64_t key) {
   Arena::publish(counts);
   return process.lookup.insert(thread_bits | key, &counts);
 }
@@ -156,76 +156,77 @@ QpCounts* counts_of_thread(QpRecord& qp, WrappedContext& context) {
 }  // namespace
 
 QpCounts& make_qp_counts(ibv_qp* object) {
-  const ErrnoKept kept;
-  WrappedContext& context = *wrapped(object->context);
-  if (!know_thread()) return without_room(*context.other_qps);
+  const ErrnoGuard errno_guard;
+  WrappedContext& context = *find_context(object->context);
+  if (!register_thread()) return shared_counts(*context.other_qps);
   if (void* const found = process.lookup.find(thread_bits | key_of(object))) return *static_cast<QpCounts*>(found);
   QpRecord* qp = find_record<QpRecord>(object);
   if (qp == nullptr) qp = adopt_qp(object, context);
-  if (qp == nullptr) return without_room(*context.other_qps);
+  if (qp == nullptr) return shared_counts(*context.other_qps);
   QpCounts* const counts = counts_of_thread(*qp, context);
   if (counts == nullptr || !process.lookup.insert(thread_bits | key_of(object), counts)) {
-    return without_room(*context.other_qps);
+    return shared_counts(*context.other_qps);
   }
   counts->object = object;
   return *counts;
 }
 
 QpCounts& make_numbered_counts(std::uint64_t number_key, QpCounts& other) {
-  const ErrnoKept kept;
-  if (!know_thread()) return without_room(other);
+  const ErrnoGuard errno_guard;
+  if (!register_thread()) return shared_counts(other);
   if (void* const found = process.lookup.find(thread_bits | number_key)) return *static_cast<QpCounts*>(found);
   auto* const qp = static_cast<QpRecord*>(process.lookup.find(kRecordBits | number_key));
-  WrappedContext* const context = qp == nullptr ? nullptr : wrapped(static_cast<const ibv_qp*>(qp->object)->context);
+  WrappedContext* const context =
+      qp == nullptr ? nullptr : find_context(static_cast<const ibv_qp*>(qp->object)->context);
   QpCounts* const counts = context == nullptr ? nullptr : counts_of_thread(*qp, *context);
-  return counts != nullptr && process.lookup.insert(thread_bits | number_key, counts) ? *counts : without_room(other);
+  return counts != nullptr && process.lookup.insert(thread_bits | number_key, counts) ? *counts : shared_counts(other);
 }
 
 PollCounts& make_poll_counts(ibv_cq* object) {
-  const ErrnoKept kept;
-  WrappedContext& context = *wrapped(object->context);
-  if (!know_thread()) return without_room(*context.other_cqs);
+  const ErrnoGuard errno_guard;
+  WrappedContext& context = *find_context(object->context);
+  if (!register_thread()) return shared_counts(*context.other_cqs);
   if (void* const found = process.lookup.find(thread_bits | key_of(object))) return *static_cast<PollCounts*>(found);
   CqRecord* cq = find_record<CqRecord>(object);
   if (cq == nullptr) cq = adopt_cq(object, context);
   PollCounts* const counts = cq == nullptr ? nullptr : process.arena.make<PollCounts>();
-  if (counts == nullptr) return without_room(*context.other_cqs);
+  if (counts == nullptr) return shared_counts(*context.other_cqs);
   counts->poll = context.ops.poll_cq;
   counts->arm = context.ops.req_notify_cq;
   counts->number_tag = number_tag(cq->context);
   counts->unknown = context.other_qps;
   counts->cq_record = cq->number;
   counts->thread = thread_number();
-  return keep(*counts, key_of(object)) ? *counts : without_room(*context.other_cqs);
+  return publish_counts(*counts, key_of(object)) ? *counts : shared_counts(*context.other_cqs);
 }
 
 RecvCounts& make_recv_counts(ibv_srq* object) {
-  const ErrnoKept kept;
-  WrappedContext& context = *wrapped(object->context);
-  if (!know_thread()) return without_room(*context.other_srqs);
+  const ErrnoGuard errno_guard;
+  WrappedContext& context = *find_context(object->context);
+  if (!register_thread()) return shared_counts(*context.other_srqs);
   if (void* const found = process.lookup.find(thread_bits | key_of(object))) return *static_cast<RecvCounts*>(found);
   SrqRecord* srq = find_record<SrqRecord>(object);
   if (srq == nullptr) srq = adopt_srq(object, context);
   RecvCounts* const counts = srq == nullptr ? nullptr : process.arena.make<RecvCounts>();
-  if (counts == nullptr) return without_room(*context.other_srqs);
+  if (counts == nullptr) return shared_counts(*context.other_srqs);
   counts->post = context.ops.post_srq_recv;
   counts->srq_record = srq->number;
   counts->thread = thread_number();
-  return keep(*counts, key_of(object)) ? *counts : without_room(*context.other_srqs);
+  return publish_counts(*counts, key_of(object)) ? *counts : shared_counts(*context.other_srqs);
 }
 
-void hold_for_fork() {
+void lock_for_fork() {
   process.control.lock();
   if (counting()) used_at_fork = process.arena.used();
 }
 
-void go_on_in_parent() {
+void unlock_in_parent() {
   process.control.unlock();
 }
 
-void go_on_in_child(const char* path) {
+void restart_in_child(const char* path) {
   if (counting()) {
-    process.arena.divide(path, used_at_fork);
+    process.arena.copy_for_child(path, used_at_fork);
     each_record(process.arena.header(), [](const RecordHead& head) { restore(const_cast<RecordHead&>(head)); });
   }
   process.control.unlock();

@@ -69,7 +69,7 @@ extern constinit thread_local RecentEmpty recent_empty __attribute__((tls_model(
 
 // Replace the thread's bits in the keys of records and contexts.
 inline constexpr std::uint64_t kRecordBits = std::uint64_t{0xffff} << 48;
-inline constexpr std::uint32_t kMostThreads = 0xfffe;
+inline constexpr std::uint32_t kMaxThreads = 0xfffe;
 // Set in the keys of builders, because an ibv_qp_ex often has the address of its ibv_qp.
 inline constexpr std::uint64_t kBuilderBit = 1;
 
@@ -102,7 +102,7 @@ Record* find_record(const void* object) {
   return static_cast<Record*>(process.lookup.find(kRecordBits | key_of(object)));
 }
 // The wrapped context at this address, or null.
-inline WrappedContext* wrapped(const ibv_context* context) {
+inline WrappedContext* find_context(const ibv_context* context) {
   return static_cast<WrappedContext*>(process.lookup.find(kRecordBits | key_of(context)));
 }
 
@@ -131,20 +131,20 @@ inline QpCounts& numbered_counts(std::uint64_t number_key, QpCounts& other) {
 }
 
 // Assigns bits to this thread if it has none. False if there are too many threads.
-bool know_thread();
+bool register_thread();
 
 // For programs whose threads are not system threads (fibers of a simulated machine). add_thread() returns the number of
-// a new thread, or 0 if there are too many. be_thread() attributes counts to that thread from now on.
+// a new thread, or 0 if there are too many. set_thread() attributes counts to that thread from now on.
 std::uint32_t add_thread();
-void be_thread(std::uint32_t number);
+void set_thread(std::uint32_t number);
 
 // Restores errno at its end.
-class ErrnoKept {
+class ErrnoGuard {
  public:
-  ErrnoKept();
-  ErrnoKept(const ErrnoKept&) = delete;
-  ErrnoKept& operator=(const ErrnoKept&) = delete;
-  ~ErrnoKept();
+  ErrnoGuard();
+  ErrnoGuard(const ErrnoGuard&) = delete;
+  ErrnoGuard& operator=(const ErrnoGuard&) = delete;
+  ~ErrnoGuard();
 
  private:
   int value_;
@@ -178,9 +178,9 @@ void erase_keys(const Record& record) {
 // forking thread calls these around the fork, as pthread_atfork() does. Without counting they only take the lock.
 //
 // Locks the control path until one of the functions below.
-void hold_for_fork();
-void go_on_in_parent();
+void lock_for_fork();
+void unlock_in_parent();
 // `path`: the child's own file, as for start_counting().
-void go_on_in_child(const char* path);
+void restart_in_child(const char* path);
 
 }  // namespace verbscope::driver

@@ -8,7 +8,7 @@ namespace verbscope::driver {
 namespace {
 
 constexpr std::size_t kProbes = 4;
-constexpr std::uint64_t kLongest = 0xffffffff;  // largest length in a shape
+constexpr std::uint64_t kMaxLength = 0xffffffff;  // largest length in a shape
 
 std::uint64_t total_length(std::span<const ibv_sge> elements) {
   std::uint64_t length = 0;
@@ -66,7 +66,7 @@ void count_gather(QpCounts& counts, const Request& request, std::uint64_t weight
 void count_several(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight) {
   Request request = posted_request(wr);
   request.alone = alone;
-  if (request.gather.empty() && request.length <= kLongest) {
+  if (request.gather.empty() && request.length <= kMaxLength) {
     return count_shape(counts, {shape_head(wr) | (alone ? kAlone : 0), request.length << 32}, weight);
   }
   count_gather(counts, request, weight);

@@ -109,7 +109,7 @@ struct CheckSummary {
     DifferenceExample example;
   };
   std::uint32_t context = 0;
-  QueueMemory memory = QueueMemory::there;
+  QueueMemory memory = QueueMemory::readable;
   std::uint64_t wqes = 0, left_out = 0, without_memory = 0, first_error = 0;
   Found differences[kDifferences];
 };

@@ -41,7 +41,7 @@ CheckedQueue* make_checked_queue(ibv_qp& qp, QpRecord& record, const WrappedCont
 
 // The number of requests that the provider accepted: those before `bad`, or all if it is null. 0 if `bad` is not in the
 // list.
-std::uint64_t taken_of(const ibv_send_wr* wr, const ibv_send_wr* bad) {
+std::uint64_t accepted_requests(const ibv_send_wr* wr, const ibv_send_wr* bad) {
   std::uint64_t length = 0;
   for (; wr != bad; wr = wr->next) {
     if (wr == nullptr) return 0;
@@ -50,39 +50,39 @@ std::uint64_t taken_of(const ibv_send_wr* wr, const ibv_send_wr* bad) {
   return length;
 }
 
-void look_at(CheckedQueue& queue, const PostTurn& turn, std::uint32_t position, const ibv_send_wr* wr,
-             std::uint64_t requests) {
-  if (is_alone(queue, turn)) {
-    Look look(queue, position);
+void compare_post(CheckedQueue& queue, const PendingPost& post, std::uint32_t position, const ibv_send_wr* wr,
+                  std::uint64_t requests) {
+  if (is_only_post(queue, post)) {
+    PostCheck post_check(queue, position);
     for (std::uint64_t i = 0; i < requests; ++i, wr = wr->next) {
-      look.compare(reckon(queue.queue.family, queue.qp->facts, posted_request(*wr)));
+      post_check.compare(expected_wqe(queue.queue.family, queue.qp->facts, posted_request(*wr)));
     }
-    look.compare_end(next_position(queue.queue, look.position()));
-    if (is_alone(queue, turn)) return look.count();
+    post_check.compare_end(next_position(queue.queue, post_check.position()));
+    if (is_only_post(queue, post)) return post_check.count();
   }
-  count_left_out(*queue.checks, requests);
+  count_skipped(*queue.checks, requests);
 }
 
 int verified_post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
-  const auto provider = wrapped(qp->context)->ops.post_send;
+  const auto provider = find_context(qp->context)->ops.post_send;
   CheckedQueue* const queue = checked_queue(*qp);
   if (queue == nullptr) return provider(qp, wr, bad_wr);
-  const PostTurn turn = begin_post(*queue);
-  const std::uint32_t position = next_of(*queue);
+  const PendingPost post = begin_post(*queue);
+  const std::uint32_t position = next_position_of(*queue);
   const int result = provider(qp, wr, bad_wr);
-  look_at(*queue, turn, position, wr, taken_of(wr, result == 0 ? nullptr : *bad_wr));
+  compare_post(*queue, post, position, wr, accepted_requests(wr, result == 0 ? nullptr : *bad_wr));
   end_post(*queue);
   return result;
 }
 
 QueueMemory memory_of(const WrappedContext& context) {
   if (!context.record->family_known) return QueueMemory::other_adapter;
-  return context.direct.has(context.record->family) ? QueueMemory::there : QueueMemory::no_direct_verbs;
+  return context.direct.has(context.record->family) ? QueueMemory::readable : QueueMemory::no_direct_verbs;
 }
 
 }  // namespace
 
-ReckonedWqe reckon(NicFamily family, const QpFacts& qp, const Request& request) {
+ExpectedWqe expected_wqe(NicFamily family, const QpFacts& qp, const Request& request) {
   SendTotals totals;
   add_request(usual_facts(family, false), qp, request, 1, totals);
   return {.opcode = request.opcode,
@@ -95,7 +95,7 @@ ReckonedWqe reckon(NicFamily family, const QpFacts& qp, const Request& request) 
           .inline_bytes = totals.inline_bytes};
 }
 
-void Look::differs(std::size_t kind, std::uint64_t reckoned, std::uint64_t found) {
+void PostCheck::differs(std::size_t kind, std::uint64_t expected, std::uint64_t found) {
   Found& of_kind = found_[kind];
   if (of_kind.count++ > 0) return;
   of_kind.example = {.qp_num = queue_.qp->qp_num,
@@ -103,38 +103,38 @@ void Look::differs(std::size_t kind, std::uint64_t reckoned, std::uint64_t found
                      .opcode = latest_.opcode,
                      .elements = latest_.elements,
                      .length = latest_.length,
-                     .reckoned = reckoned,
+                     .expected = expected,
                      .found = found};
 }
 
-void Look::compare(const ReckonedWqe& reckoned) {
+void PostCheck::compare(const ExpectedWqe& expected) {
   const std::optional<Transport> transport = transport_of_type(queue_.qp->facts.type);
-  if (lost_ || !transport) return leave_out(1);
-  latest_ = reckoned;
+  if (position_unknown_ || !transport) return skip(1);
+  latest_ = expected;
   Wqe wqe;
   const Refusal refusal = decode(queue_.queue, *transport, position_, wqe);
-  if (reckoned.bytes == 0) {
-    leave_out(1);
+  if (expected.bytes == 0) {
+    skip(1);
   } else if (++wqes_; refusal != Refusal::none) {
     differs(kPlainDifferences + static_cast<std::size_t>(refusal), 0, 0);
   } else {
-    differs(Difference::opcode, reckoned.opcode, wqe.opcode);
-    differs(Difference::size, reckoned.bytes, wqe.bytes);
-    differs(Difference::signaled, reckoned.signaled ? 1 : 0, (wqe.flags & IBV_SEND_SIGNALED) != 0 ? 1 : 0);
-    differs(Difference::fence, reckoned.fence ? 1 : 0, (wqe.flags & IBV_SEND_FENCE) != 0 ? 1 : 0);
-    differs(Difference::solicited, reckoned.solicited ? 1 : 0, (wqe.flags & IBV_SEND_SOLICITED) != 0 ? 1 : 0);
-    differs(Difference::inline_bytes, reckoned.inline_bytes, wqe.inline_bytes);
+    differs(Difference::opcode, expected.opcode, wqe.opcode);
+    differs(Difference::size, expected.bytes, wqe.bytes);
+    differs(Difference::signaled, expected.signaled ? 1 : 0, (wqe.flags & IBV_SEND_SIGNALED) != 0 ? 1 : 0);
+    differs(Difference::fence, expected.fence ? 1 : 0, (wqe.flags & IBV_SEND_FENCE) != 0 ? 1 : 0);
+    differs(Difference::solicited, expected.solicited ? 1 : 0, (wqe.flags & IBV_SEND_SOLICITED) != 0 ? 1 : 0);
+    differs(Difference::inline_bytes, expected.inline_bytes, wqe.inline_bytes);
   }
-  lost_ = wqe.blocks == 0;
-  if (!lost_) position_ = position_behind(queue_.queue, position_, wqe.blocks);
+  position_unknown_ = wqe.blocks == 0;
+  if (!position_unknown_) position_ = position_behind(queue_.queue, position_, wqe.blocks);
 }
 
-void Look::compare_end(std::uint32_t next) {
+void PostCheck::compare_end(std::uint32_t next) {
   queue_.guess.store(next, std::memory_order_relaxed);
-  if (!lost_ && left_out_ == 0) differs(Difference::position, position_, next);
+  if (!position_unknown_ && left_out_ == 0) differs(Difference::position, position_, next);
 }
 
-void Look::count() const {
+void PostCheck::count() const {
   ContextChecks& checks = *queue_.checks;
   add_shared(checks.wqes, wqes_);
   add_shared(checks.left_out, left_out_);
@@ -144,7 +144,7 @@ void Look::count() const {
   }
 }
 
-void count_left_out(ContextChecks& checks, std::uint64_t wqes) {
+void count_skipped(ContextChecks& checks, std::uint64_t wqes) {
   add_shared(checks.left_out, wqes);
 }
 
@@ -153,10 +153,10 @@ CheckedQueue* checked_queue(ibv_qp& qp) {
   if (record == nullptr) return nullptr;
   CheckedQueue* known = record->checked.load(std::memory_order_acquire);
   if (known == nullptr) {
-    const ErrnoKept kept;
+    const ErrnoGuard errno_guard;
     const std::lock_guard guard(process.control);
     known = record->checked.load();
-    const WrappedContext* const context = wrapped(qp.context);
+    const WrappedContext* const context = find_context(qp.context);
     if (known == nullptr && context != nullptr) known = make_checked_queue(qp, *record, *context);
   }
   return known != nullptr && known->queue.memory != nullptr ? known : nullptr;
@@ -168,7 +168,7 @@ void verify_context(WrappedContext& context) {
   checks->context = context.record->number;
   checks->memory = memory_of(context);
   Arena::publish(*checks);
-  if (checks->memory != QueueMemory::there) return;
+  if (checks->memory != QueueMemory::readable) return;
   context.checks = checks;
   context.post_send = &verified_post_send;
 }

@@ -63,7 +63,7 @@ Control control_of(const mlx5_wqe_ctrl_seg& segment, std::uint32_t position) {
   const unsigned modes = segment.fm_ce_se;
   return {.written = (first >> 8 & 0xffff) == (position & 0xffff) && segment.qpn_ds != 0,
           .opcode = first & 0xff,
-          .units = be32toh(segment.qpn_ds) & kMostWqeUnits,
+          .units = be32toh(segment.qpn_ds) & kMaxWqeUnits,
           .flags = flags_of((modes & kCompletionMode) == MLX5_WQE_CTRL_CQ_UPDATE,
                             (modes & kFenceMode) == MLX5_WQE_CTRL_FENCE, (modes & MLX5_WQE_CTRL_SOLICITED) != 0),
           .immediate = be32toh(segment.imm)};
@@ -73,7 +73,7 @@ Control control_of(const mlx4_wqe_ctrl_seg& segment, bool owner) {
   const std::uint32_t first = be32toh(segment.owner_opcode), modes = be32toh(segment.srcrb_flags);
   return {.written = (first >> 31 != 0) == owner,
           .opcode = first & 0xff,  // BlueFlame WQEs have their index above
-          .units = segment.fence_size & kMostWqeUnits,
+          .units = segment.fence_size & kMaxWqeUnits,
           .flags = flags_of((modes & MLX4_WQE_CTRL_CQ_UPDATE) == MLX4_WQE_CTRL_CQ_UPDATE,
                             (segment.fence_size & MLX4_WQE_CTRL_FENCE) != 0, (modes & MLX4_WQE_CTRL_SOLICIT) != 0),
           .immediate = be32toh(segment.imm)};
@@ -116,7 +116,7 @@ class Segments {
   void skip_to_unit() { at_ = round_up(at_, kWqeUnit.value); }
 
  private:
-  std::array<std::byte, kMostWqeBytes> copy_;
+  std::array<std::byte, kMaxWqeBytes> copy_;
   std::size_t size_;
   std::size_t at_ = kControlSegment.value;
 };

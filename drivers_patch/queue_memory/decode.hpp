@@ -17,8 +17,8 @@
 namespace verbscope::driver {
 
 // The control segment of both families has six bits for the size.
-inline constexpr std::uint32_t kMostWqeUnits = 63;
-inline constexpr std::size_t kMostWqeBytes = kMostWqeUnits * kWqeUnit.value;
+inline constexpr std::uint32_t kMaxWqeUnits = 63;
+inline constexpr std::size_t kMaxWqeBytes = kMaxWqeUnits * kWqeUnit.value;
 
 // Numbers are in host byte order. Members that an opcode or transport does not have are 0.
 struct Wqe {
@@ -35,8 +35,8 @@ struct Wqe {
   std::uint32_t qkey = 0;
   std::uint32_t elements = 0;  // entries of `gather`
   std::uint32_t inline_bytes = 0;
-  std::array<ibv_sge, kMostWqeUnits> gather;         // `elements` entries
-  std::array<std::byte, kMostWqeBytes> inline_data;  // `inline_bytes` bytes, all chunks joined
+  std::array<ibv_sge, kMaxWqeUnits> gather;         // `elements` entries
+  std::array<std::byte, kMaxWqeBytes> inline_data;  // `inline_bytes` bytes, all chunks joined
 };
 
 enum class Refusal : std::uint8_t {
@@ -61,14 +61,14 @@ struct RefusalFacts {
 inline constexpr EnumTable<Refusal, RefusalFacts> kRefusals{{
     {Refusal::none, "none", "nothing is wrong"},
     {Refusal::not_written, "not_written", "the driver has not written it"},
-    {Refusal::too_short, "too_short", "its size has no room for its segments"},
-    {Refusal::too_long, "too_long", "its size is more than its place in the queue"},
-    {Refusal::unknown_opcode, "unknown_opcode", "no request of verbs has its opcode"},
+    {Refusal::too_short, "too_short", "its size is too small for its segments"},
+    {Refusal::too_long, "too_long", "its size exceeds its slot in the queue"},
+    {Refusal::unknown_opcode, "unknown_opcode", "its opcode belongs to no verbs request"},
     {Refusal::not_of_transport, "not_of_transport", "its transport does not have its opcode"},
-    {Refusal::compact_address, "compact_address", "its address vector is none of 48 bytes"},
-    {Refusal::past_end, "past_end", "its inline data go on behind its end"},
-    {Refusal::crosses_line, "crosses_line", "a chunk of its inline data crosses a line of 64 bytes"},
-    {Refusal::stamped, "stamped", "a line of it is stamped, which the driver has not written"},
+    {Refusal::compact_address, "compact_address", "its address vector is not 48 bytes long"},
+    {Refusal::past_end, "past_end", "its inline data extend beyond its end"},
+    {Refusal::crosses_line, "crosses_line", "a chunk of its inline data crosses a 64-byte line"},
+    {Refusal::stamped, "stamped", "one of its 64-byte lines is stamped as not written"},
 }};
 static_assert(in_order(kRefusals));
 

@@ -14,8 +14,8 @@
 namespace verbscope::driver {
 namespace {
 
-constexpr std::uint32_t kMostSlots = 65536;
-constexpr std::uint32_t kMostSlotBytes = 65536;
+constexpr std::uint32_t kMaxSlots = 65536;
+constexpr std::uint32_t kMaxSlotBytes = 65536;
 
 // Another thread's driver may write at the same time, under a lock that is not accessible here. Callers detect that
 // afterwards. A plain volatile read, because ThreadSanitizer would report an atomic one in spite of the attribute.
@@ -54,31 +54,31 @@ void* find_function(const char* name, const char* library) {
   return found;
 }
 
-int ask_mlx5(const DirectVerbs& direct, ibv_qp& qp, SendQueue& queue) {
-  mlx5dv_qp told{};
+int query_mlx5(const DirectVerbs& direct, ibv_qp& qp, SendQueue& queue) {
+  mlx5dv_qp info{};
   mlx5dv_obj object{};
-  object.qp = {&qp, &told};
+  object.qp = {&qp, &info};
   if (const int error = direct.mlx5_init_obj(&object, MLX5DV_OBJ_QP); error != 0) return error;
-  queue.memory = static_cast<const std::byte*>(told.sq.buf);
-  queue.slots = told.sq.wqe_cnt;
-  queue.slot_bytes = told.sq.stride;
-  queue.doorbell_record = told.dbrec;
+  queue.memory = static_cast<const std::byte*>(info.sq.buf);
+  queue.slots = info.sq.wqe_cnt;
+  queue.slot_bytes = info.sq.stride;
+  queue.doorbell_record = info.dbrec;
   return 0;
 }
 
-int ask_mlx4(const DirectVerbs& direct, ibv_qp& qp, SendQueue& queue) {
-  constexpr int kLeastShift = 6, kMostShift = 16;
-  mlx4dv_qp told{};
+int query_mlx4(const DirectVerbs& direct, ibv_qp& qp, SendQueue& queue) {
+  constexpr int kMinShift = 6, kMaxShift = 16;
+  mlx4dv_qp info{};
   mlx4dv_obj object{};
-  object.qp = {&qp, &told};
+  object.qp = {&qp, &info};
   if (const int error = direct.mlx4_init_obj(&object, MLX4DV_OBJ_QP); error != 0) return error;
-  if (told.buf.buf == nullptr || told.sq.offset < 0) return EINVAL;
-  if (told.sq.wqe_shift < kLeastShift || told.sq.wqe_shift > kMostShift) return EINVAL;
-  const auto offset = static_cast<std::uint64_t>(told.sq.offset);
-  if (offset + (std::uint64_t{told.sq.wqe_cnt} << told.sq.wqe_shift) > told.buf.length) return EINVAL;
-  queue.memory = static_cast<const std::byte*>(told.buf.buf) + offset;
-  queue.slots = told.sq.wqe_cnt;
-  queue.slot_bytes = 1u << told.sq.wqe_shift;
+  if (info.buf.buf == nullptr || info.sq.offset < 0) return EINVAL;
+  if (info.sq.wqe_shift < kMinShift || info.sq.wqe_shift > kMaxShift) return EINVAL;
+  const auto offset = static_cast<std::uint64_t>(info.sq.offset);
+  if (offset + (std::uint64_t{info.sq.wqe_cnt} << info.sq.wqe_shift) > info.buf.length) return EINVAL;
+  queue.memory = static_cast<const std::byte*>(info.buf.buf) + offset;
+  queue.slots = info.sq.wqe_cnt;
+  queue.slot_bytes = 1u << info.sq.wqe_shift;
   return 0;
 }
 
@@ -88,8 +88,8 @@ bool is_queue(const SendQueue& queue) {
   const auto multiple = [](std::uint64_t value) { return value % kWqeBlock.value == 0; };
   const bool blocks = facts(queue.family).fixed_slots || queue.slot_bytes == kWqeBlock.value;
   const bool counted = facts(queue.family).send_doorbell_record.value == 0 || queue.doorbell_record != nullptr;
-  return queue.memory != nullptr && std::has_single_bit(queue.slots) && queue.slots <= kMostSlots &&
-         queue.slot_bytes > 0 && queue.slot_bytes <= kMostSlotBytes && multiple(queue.slot_bytes) &&
+  return queue.memory != nullptr && std::has_single_bit(queue.slots) && queue.slots <= kMaxSlots &&
+         queue.slot_bytes > 0 && queue.slot_bytes <= kMaxSlotBytes && multiple(queue.slot_bytes) &&
          multiple(reinterpret_cast<std::uintptr_t>(queue.memory)) && blocks && counted;
 }
 
@@ -125,11 +125,11 @@ DirectVerbs find_direct_verbs() {
 
 int find_send_queue(const DirectVerbs& direct, NicFamily family, ibv_qp& qp, SendQueue& queue) {
   if (!direct.has(family)) return ENOSYS;
-  SendQueue told{.family = family};
-  const int error = family == NicFamily::mlx5 ? ask_mlx5(direct, qp, told) : ask_mlx4(direct, qp, told);
+  SendQueue candidate{.family = family};
+  const int error = family == NicFamily::mlx5 ? query_mlx5(direct, qp, candidate) : query_mlx4(direct, qp, candidate);
   if (error != 0) return error;
-  if (!is_queue(told)) return EINVAL;
-  queue = told;
+  if (!is_queue(candidate)) return EINVAL;
+  queue = candidate;
   return 0;
 }
 

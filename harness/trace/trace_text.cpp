@@ -62,11 +62,11 @@ std::string reason_of(const Summary& process, const CheckSummary& checks) {
 std::string figures_text(std::size_t kind, const DifferenceExample& example) {
   if (kind >= driver::kPlainDifferences) return "";
   if (static_cast<Difference>(kind) == Difference::opcode) {
-    return fmt::format(": {} reckoned, {} written", driver::opcode_text(example.reckoned),
+    return fmt::format(": {} expected, {} written", driver::opcode_text(example.expected),
                        driver::opcode_text(example.found));
   }
   const std::string_view unit = kDifferenceFacts[kind].unit;
-  return fmt::format(": {}{} reckoned, {}{} written", example.reckoned, unit, example.found, unit);
+  return fmt::format(": {}{} expected, {}{} written", example.expected, unit, example.found, unit);
 }
 
 std::string difference_text(std::size_t kind, const CheckSummary::Found& found) {
@@ -81,15 +81,15 @@ std::string difference_text(std::size_t kind, const CheckSummary::Found& found) 
 
 std::string checks_text(const Summary& process, const CheckSummary& checks) {
   const std::string device = device_of(process, checks.context);
-  if (checks.memory != QueueMemory::there) {
-    return fmt::format("  verified     {}: no queue memory to look at: {}\n", device, reason_of(process, checks));
+  if (checks.memory != QueueMemory::readable) {
+    return fmt::format("  verified     {}: queue memory is not readable: {}\n", device, reason_of(process, checks));
   }
   const auto differs = [](const CheckSummary::Found& found) { return found.count > 0; };
   const bool right = checks.wqes > 0 && std::ranges::none_of(checks.differences, differs);
-  std::string text = fmt::format("  verified     {}: {} WQEs{}", device, checks.wqes, right ? ", all as reckoned" : "");
-  if (checks.left_out > 0) text += fmt::format("; {} not looked at", checks.left_out);
+  std::string text = fmt::format("  verified     {}: {} WQEs{}", device, checks.wqes, right ? ", all as expected" : "");
+  if (checks.left_out > 0) text += fmt::format("; {} skipped", checks.left_out);
   if (checks.without_memory > 0) {
-    text += fmt::format("; {} QPs without memory to look at ({})", checks.without_memory,
+    text += fmt::format("; {} QPs without readable memory ({})", checks.without_memory,
                         errno_text(static_cast<int>(checks.first_error)));
   }
   text += "\n";
@@ -107,7 +107,7 @@ Json example_json(std::size_t kind, const DifferenceExample& example) {
               {"payload_bytes", example.length}};
   if (kind >= driver::kPlainDifferences) return out;
   const bool opcodes = static_cast<Difference>(kind) == Difference::opcode;
-  out["reckoned"] = opcodes ? Json(driver::opcode_text(example.reckoned)) : Json(example.reckoned);
+  out["reckoned"] = opcodes ? Json(driver::opcode_text(example.expected)) : Json(example.expected);
   out["written"] = opcodes ? Json(driver::opcode_text(example.found)) : Json(example.found);
   return out;
 }
@@ -128,7 +128,7 @@ using driver::PcieCost;
 using driver::Summary;
 using driver::Sums;
 
-constexpr std::size_t kMostQps = 8;  // listed one by one
+constexpr std::size_t kMaxListedQps = 8;  // listed one by one
 
 double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -192,7 +192,8 @@ std::string time_text(const Sums& sums, const TickRate& ticks) {
 
 std::string pcie_text(const Summary& process) {
   const Sums& sums = process.whole;
-  if (!process.wire.known) return "  PCIe         not reckoned: the adapter is none of mlx4 and mlx5 (--nic)\n";
+  if (!process.wire.known)
+    return "  PCIe         not computed: the adapter is neither mlx4 nor mlx5; --nic selects a family\n";
   std::string text = fmt::format("  as {}{}   {} BlueFlame writes, {} doorbells; WQEs of {:.4g} B in {:.4g} blocks\n",
                                  to_string(process.wire.family), process.wire.computed ? " (computed)" : "",
                                  sums.sends.blueflames, sums.doorbells(), ratio(sums.sends.wqe_bytes, sums.requests()),
@@ -225,7 +226,7 @@ std::string qps_text(const Summary& process) {
   std::size_t shown = 0;
   for (const driver::QpSummary& qp : process.qps) {
     if (qp.sums.requests() + qp.sums.recvs.recvs + qp.sums.received.completions == 0) continue;
-    if (shown++ == kMostQps) {
+    if (shown++ == kMaxListedQps) {
       text += "  and more QPs\n";
       break;
     }
@@ -258,7 +259,7 @@ Json verified_json(const Summary& process) {
   Json out = Json::array();
   for (const CheckSummary& each : process.checks) {
     Json context = {{"device", device_of(process, each.context)}};
-    if (each.memory != QueueMemory::there) {
+    if (each.memory != QueueMemory::readable) {
       context["no_memory"] = reason_of(process, each);
     } else {
       context["wqes"] = each.wqes;

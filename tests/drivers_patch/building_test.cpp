@@ -26,7 +26,7 @@ bool equal(Sums a, Sums b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-TEST(DriverBuilding, EachCallIsARequestOfItsOpcode) {
+TEST(DriverBuilding, CountsEachCallByItsOpcode) {
   Rig rig;
   ibv_wr_start(rig.wr);
   rig.wr->wr_flags = 0;
@@ -50,7 +50,7 @@ TEST(DriverBuilding, EachCallIsARequestOfItsOpcode) {
   EXPECT_EQ(sums.sends.fenced, 1u);
 }
 
-TEST(DriverBuilding, CountsAsTheSamePostDoes) {
+TEST(DriverBuilding, CountsLikeIbvPostSend) {
   std::array<ibv_sge, 2> two{{{.addr = 60, .length = 8, .lkey = 0}, {.addr = 128, .length = 64, .lkey = 0}}};
   Rig built, posted;
   const auto build = [&](auto&& begin) {
@@ -82,7 +82,7 @@ TEST(DriverBuilding, CountsAsTheSamePostDoes) {
   EXPECT_EQ(built.counted().sends.blueflames, 3u);
 }
 
-TEST(DriverBuilding, WhatIsAbortedOrRefusedDoesNotCount) {
+TEST(DriverBuilding, IgnoresAbortedAndRefusedBatches) {
   Rig rig;
   ibv_wr_start(rig.wr);
   ibv_wr_send(rig.wr);
@@ -98,7 +98,7 @@ TEST(DriverBuilding, WhatIsAbortedOrRefusedDoesNotCount) {
   EXPECT_EQ(rig.counted().requests(), 1u);
 }
 
-TEST(DriverBuilding, CallsThatTheDeviceLeftOutStayOut) {
+TEST(DriverBuilding, LeavesMissingCallsMissing) {
   TracedRig rig({.transport = Transport::uc, .builder = true});
   EXPECT_EQ(rig.qp.builder()->wr_rdma_read, nullptr);
   EXPECT_EQ(rig.qp.builder()->wr_bind_mw, nullptr);
@@ -106,7 +106,7 @@ TEST(DriverBuilding, CallsThatTheDeviceLeftOutStayOut) {
 }
 
 // How often a thread came to a QP from another, by either interface.
-TEST(DriverBuilding, TurnsOfAThreadAreCounted) {
+TEST(DriverBuilding, CountsSwitchesBetweenQps) {
   Rig first, second;
   const auto turns = [](const Rig& rig) {
     const Summary summary = summarize_process();

@@ -85,7 +85,7 @@ void expect_as_modelled(const ClusterWire& cluster, const Kind& kind, std::uint6
   });
 }
 
-TEST(DriverCost, EveryRequestIsAsTheModelSays) {
+TEST(DriverCost, RequestsMatchTheModel) {
   for (const ClusterWire& cluster : {wide_mlx5(), narrow_mlx4()}) {
     for (const Kind& kind : kKinds) {
       const bool atomic = facts(kind.verb).atomic;
@@ -104,7 +104,7 @@ TEST(DriverCost, EveryRequestIsAsTheModelSays) {
   }
 }
 
-TEST(DriverCost, OneDoorbellAndEachWqeOnceAtLeast) {
+TEST(DriverCost, AListCostsOneDoorbellAndEachWqeOnce) {
   PcieCost cost;
   add_doorbells(facts_of(wide_mlx5()), 2, 32, cost);  // two lists of 16 blocks
   EXPECT_EQ(cost.exact.mmio_doorbells, 2u);
@@ -115,7 +115,7 @@ TEST(DriverCost, OneDoorbellAndEachWqeOnceAtLeast) {
   EXPECT_EQ(cost.exact.dma_read_lines, 0u);
 }
 
-TEST(DriverCost, RecvsAreReadInGroupsOrOneByOne) {
+TEST(DriverCost, BoundsReadsOfRecvs) {
   PcieCost cost;
   add_recvs(facts_of(wide_mlx5()), Bytes(16), 64, 32, cost);
   EXPECT_EQ(cost.least.dma_read_lines, 8u);  // 32 used, four a line
@@ -124,7 +124,7 @@ TEST(DriverCost, RecvsAreReadInGroupsOrOneByOne) {
   EXPECT_EQ(cost.most.tlps_to_host, 64u);
 }
 
-TEST(DriverCost, AnUnknownAdapterCostsNothing) {
+TEST(DriverCost, AnUnknownAdapterHasNoCost) {
   WireFacts unknown = facts_of(wide_mlx5());
   unknown.known = false;
   SendTotals counted;

@@ -47,7 +47,7 @@ struct FakeDevice : verbs_context {
     cq.context = &context;
     return cq;
   }
-  // An extended queue that tells of QPs and lengths.
+  // An extended queue that reports QP numbers and lengths.
   ibv_cq_ex extended_cq() {
     ibv_cq_ex cq{};
     cq.context = &context;

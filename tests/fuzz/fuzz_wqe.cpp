@@ -39,7 +39,7 @@ void check(bool holds, const char* what) {
 // What is true of each WQE, whatever the memory has.
 void check_read(const SendQueue& queue, std::uint32_t position, Refusal refusal, const Wqe& wqe) {
   const std::uint64_t place = queue.family == NicFamily::mlx4 ? queue.slot_bytes : queue.bytes();
-  check(wqe.bytes <= place && wqe.bytes <= kMostWqeBytes, "is longer than its place");
+  check(wqe.bytes <= place && wqe.bytes <= kMaxWqeBytes, "is longer than its place");
   check(wqe.blocks == (wqe.bytes + 63) / 64, "has other blocks than its size");
   const std::uint32_t rounds = queue.family == NicFamily::mlx4 ? 2 * queue.slots : 65536;
   check(position_behind(queue, position, wqe.blocks) < rounds, "is followed by no position");

@@ -256,7 +256,7 @@ class Program {
   }
 
   void post_recvs(const Thread& thread, ibv_qp* qp, int count) {
-    driver::be_thread(thread.number);
+    driver::set_thread(thread.number);
     std::array<ibv_recv_wr, 64> wrs{};
     ibv_sge sge{.addr = reinterpret_cast<std::uint64_t>(own_.base()), .length = 1024, .lkey = own_.mr->lkey};
     for (int left = count; left > 0; left -= knobs_.recv_list) {
@@ -273,7 +273,7 @@ class Program {
   }
 
   // Threads of a simulated machine are fibers: the trace is told which of them goes on.
-  static void be(Thread& thread) { driver::be_thread(thread.number); }
+  static void be(Thread& thread) { driver::set_thread(thread.number); }
 
   void note(SimNode& node, Thread& thread) const {
     if (thread.began == Picos(0) && node.now() >= knobs_.run / 4) {
