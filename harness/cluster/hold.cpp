@@ -40,7 +40,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxRequest = 1 << 16;
 // Time from SIGTERM to SIGKILL.
-constexpr std::chrono::milliseconds kPatience{1000};
+constexpr std::chrono::milliseconds kKillDelay{1000};
 
 // Reads one line byte by byte, so that nothing after it is consumed: the wait below watches standard input.
 std::string read_request() {
@@ -55,7 +55,7 @@ std::string read_request() {
 }
 
 // Write errors are ignored: if the harness has gone, standard input closes too.
-void say(const std::string& text) {
+void send(const std::string& text) {
   std::string_view left = text;
   while (!left.empty()) {
     const ssize_t written = write(STDOUT_FILENO, left.data(), left.size());
@@ -64,31 +64,32 @@ void say(const std::string& text) {
   }
 }
 
-void say_record(const std::string& path) {
+void send_record(const std::string& path) {
   if (!std::filesystem::exists(path)) return;
-  if (std::filesystem::file_size(path) > kHeldRecord) fail("its record is longer than {} bytes", kHeldRecord);
-  say(hold_line("record", read_text_file(path)));
+  if (std::filesystem::file_size(path) > kHeldRecord) fail("the record is longer than {} bytes", kHeldRecord);
+  send(hold_line("record", read_text_file(path)));
 }
 
 // Runs the command to its end and sends beats meanwhile.
 HoldEnd run_held(const HoldRequest& request, const std::vector<std::string>& command) {
-  std::size_t told = 0;
-  const auto tell = [&told](std::string_view chunk) {
-    chunk = chunk.substr(0, kHeldOutput - std::min(kHeldOutput, told));
-    told += chunk.size();
-    if (!chunk.empty()) say(hold_line("out", std::string(chunk)));
+  std::size_t sent = 0;
+  const auto send_output = [&sent](std::string_view chunk) {
+    chunk = chunk.substr(0, kHeldOutput - std::min(kHeldOutput, sent));
+    sent += chunk.size();
+    if (!chunk.empty()) send(hold_line("out", std::string(chunk)));
   };
   const Clock::time_point deadline = Clock::now() + request.limit;
   StopSource input(STDIN_FILENO);
-  Child child(command, tell, request.environment);
+  Child child(command, send_output, request.environment);
   const auto ended = [&child] { return !child.running(); };
   WaitEnd end = WaitEnd::timeout;
   while (end == WaitEnd::timeout && Clock::now() < deadline) {
-    say(hold_line("beat", true));
+    send(hold_line("beat", true));
     end = wait_children({&child}, std::min<Clock::time_point>(deadline, Clock::now() + kHoldBeat), &input, ended);
   }
-  if (end != WaitEnd::satisfied) child.end(kPatience);
-  const std::string why = end == WaitEnd::timeout ? fmt::format(", no end after {} ms", request.limit.count()) : "";
+  if (end != WaitEnd::satisfied) child.end(kKillDelay);
+  const std::string why =
+      end == WaitEnd::timeout ? fmt::format(", not finished after {} ms", request.limit.count()) : "";
   return {.good = child.succeeded(), .text = child.end_text() + why, .tail = child.tail()};
 }
 
@@ -125,14 +126,14 @@ Json to_json(const HoldEnd& end) {
 void HoldReader::feed(std::string_view chunk) {
   for (std::size_t end = chunk.find('\n'); end != std::string_view::npos; end = chunk.find('\n')) {
     partial_.append(chunk.substr(0, end));
-    take(partial_);
+    read_line(partial_);
     partial_.clear();
     chunk.remove_prefix(end + 1);
   }
   partial_.append(chunk.substr(0, kAnswerBytes - std::min(kAnswerBytes, partial_.size())));
 }
 
-void HoldReader::take(std::string_view line) {
+void HoldReader::read_line(std::string_view line) {
   if (!line.starts_with(kHoldMark)) return;
   try {
     const Json answer = parse_json_text(line.substr(kHoldMark.size()), "answer");
@@ -157,11 +158,11 @@ int hold_program() {
     if (request.numa_node >= 0) command.push_back("--cores=" + cores_of_node(request.numa_node));
     command.push_back("--out_json_file=" + folder.file("record.json"));
     end = run_held(request, command);
-    say_record(folder.file("record.json"));
+    send_record(folder.file("record.json"));
   } catch (const Error& error) {
     end = {.good = false, .text = error.what(), .tail = {}};
   }
-  say(hold_line("end", to_json(end)));
+  send(hold_line("end", to_json(end)));
   return 0;
 }
 

@@ -64,7 +64,7 @@ class HoldReader {
   const std::optional<HoldEnd>& end() const { return end_; }
 
  private:
-  void take(std::string_view line);
+  void read_line(std::string_view line);
 
   std::string partial_, output_;
   std::optional<std::string> record_;

@@ -21,7 +21,7 @@ class SlurmLauncher : public Launcher {
   SlurmLauncher();
   const char* name() const override { return "slurm"; }
   std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) override;
-  void lost(const Host&) override {}
+  void drop_connection(const Host&) override {}
 
  private:
   std::string srun_;
@@ -37,7 +37,7 @@ class SshLauncher : public Launcher {
   const char* name() const override { return "ssh"; }
   void prepare(const std::vector<Host>& hosts) override;
   std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) override;
-  void lost(const Host& host) override;
+  void drop_connection(const Host& host) override;
 
  private:
   // The connection that commands share: it runs `cat` on the host until its input is closed.
@@ -85,12 +85,12 @@ std::vector<std::string> SlurmLauncher::command(const Host& host, const std::vec
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view kUp = "verbscope-connected";
+constexpr std::string_view kConnected = "verbscope-connected";
 // Time from the TCP connection, which has its own limit, to a running shell: key exchange and login on a busy or
 // emulated host.
 constexpr std::chrono::seconds kLoginTime{20};
 // Connections opened at the same time: each is a process with three pipes.
-constexpr std::size_t kAtOnce = 64;
+constexpr std::size_t kMaxParallel = 64;
 
 std::string destination(const Host& host) {
   return host.user + "@" + host.management_address() + ":" + std::to_string(host.ssh_port);
@@ -121,15 +121,15 @@ void SshLauncher::open(const Host& host, Connection& connection) {
   auto [read_end, write_end] = make_pipe();
   connection.input = std::move(write_end);
   connection.up = false;
-  const auto hear = [&connection, heard = std::string()](std::string_view chunk) mutable {
+  const auto on_output = [&connection, received = std::string()](std::string_view chunk) mutable {
     if (connection.up) return;
-    heard.append(chunk.substr(0, 4096 - std::min<std::size_t>(4096, heard.size())));
-    connection.up = heard.find(kUp) != std::string::npos;
+    received.append(chunk.substr(0, 4096 - std::min<std::size_t>(4096, received.size())));
+    connection.up = received.find(kConnected) != std::string::npos;
   };
   connection.child =
       std::make_unique<Child>(ssh(host, connection.socket, {"-o", "ControlMaster=yes", "-o", "ControlPersist=no"},
-                                  {"sh", "-c", fmt::format("echo {}; exec cat", kUp)}),
-                              hear, std::vector<std::string>{}, std::move(read_end));
+                                  {"sh", "-c", fmt::format("echo {}; exec cat", kConnected)}),
+                              on_output, std::vector<std::string>{}, std::move(read_end));
 }
 
 void SshLauncher::open_all(std::span<const Host> hosts) {
@@ -151,17 +151,17 @@ void SshLauncher::open_all(std::span<const Host> hosts) {
     const bool ended = !connection->child->running();
     connection->child.reset();
     if (ended) {
-      connection->failure = "ssh: cannot connect: " + (tail.empty() ? "it ended without a word" : tail.back());
+      connection->failure = "ssh: cannot connect: " + (tail.empty() ? "ssh printed no reason" : tail.back());
     } else {
       connection->failure =
-          end == WaitEnd::interrupted ? "ssh: interrupted" : fmt::format("ssh: no answer after {} s", limit.count());
+          end == WaitEnd::interrupted ? "ssh: interrupted" : fmt::format("ssh: no response after {} s", limit.count());
     }
   }
 }
 
 void SshLauncher::prepare(const std::vector<Host>& hosts) {
   for (std::span<const Host> rest(hosts); !rest.empty();) {
-    const std::size_t count = std::min(rest.size(), kAtOnce);
+    const std::size_t count = std::min(rest.size(), kMaxParallel);
     open_all(rest.first(count));
     rest = rest.subspan(count);
   }
@@ -179,7 +179,7 @@ std::vector<std::string> SshLauncher::command(const Host& host, const std::vecto
   return ssh(host, connection.socket, {"-o", "ControlMaster=no"}, words);
 }
 
-void SshLauncher::lost(const Host& host) {
+void SshLauncher::drop_connection(const Host& host) {
   connections_.erase(destination(host));
 }
 
@@ -208,8 +208,8 @@ std::string remote_call(Launcher& launcher, const Host& host, const std::string&
         wait_children({&child}, std::chrono::steady_clock::now() + limit, stop, [&child] { return !child.running(); });
     if (end == WaitEnd::interrupted) fail("interrupted");
     if (end == WaitEnd::timeout) {
-      launcher.lost(host);
-      fail("no end after {} s", limit.count());
+      launcher.drop_connection(host);
+      fail("not finished after {} s", limit.count());
     }
     if (child.succeeded()) return output;
     const std::vector<std::string> tail = child.tail();

@@ -24,7 +24,7 @@ class Launcher {
   // exit status are passed on. Connects first if necessary; throws one line if that fails.
   virtual std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) = 0;
   // Discards the state for a host that has stopped responding.
-  virtual void lost(const Host& host) = 0;
+  virtual void drop_connection(const Host& host) = 0;
 };
 
 struct LauncherOptions {

@@ -271,19 +271,19 @@ bool has_program(const SysTree& sys, const std::string& path, const std::string&
   return false;
 }
 
-Json verdict(const std::string& why_not) {
+Json usability(const std::string& why_not) {
   return Json{{"usable", why_not.empty()}, {"why", why_not}};
 }
 
 // Checks that Intel's tools are installed and may read model-specific registers, which requires root.
 Json pcm_facts(const SysTree& sys, const std::string& path, const std::string& cpu_info) {
-  if (value_after(cpu_info, "vendor_id") != "GenuineIntel") return verdict("no Intel CPU");
+  if (value_after(cpu_info, "vendor_id") != "GenuineIntel") return usability("no Intel CPU");
   if (!has_program(sys, path, "pcm-pcie") && !has_program(sys, path, "pcm-iio")) {
-    return verdict("pcm-pcie and pcm-iio are not installed (package pcm)");
+    return usability("pcm-pcie and pcm-iio are not installed (package pcm)");
   }
-  if (!sys.exists("dev/cpu/0/msr")) return verdict("no /dev/cpu/0/msr: modprobe msr");
-  if (!sys.readable("dev/cpu/0/msr")) return verdict("/dev/cpu/0/msr is not readable: PCM needs root");
-  return verdict("");
+  if (!sys.exists("dev/cpu/0/msr")) return usability("no /dev/cpu/0/msr: modprobe msr");
+  if (!sys.readable("dev/cpu/0/msr")) return usability("/dev/cpu/0/msr is not readable: PCM needs root");
+  return usability("");
 }
 
 Json papi_facts(const SysTree& sys, const Json& paranoid) {
@@ -293,14 +293,14 @@ Json papi_facts(const SysTree& sys, const Json& paranoid) {
     library = library || std::ranges::any_of(sys.list(folder),
                                              [](const std::string& name) { return name.starts_with("libpapi.so"); });
   }
-  if (!library) return verdict("libpapi is not installed");
+  if (!library) return usability("libpapi is not installed");
   if (!sys.exists("sys/bus/event_source/devices/cpu") && !sys.exists("sys/bus/event_source/devices/cpu_core")) {
-    return verdict("the kernel shows no hardware counters of the CPU: a virtual machine, most often");
+    return usability("the kernel shows no hardware counters of the CPU: a virtual machine, most often");
   }
   if (paranoid.is_number() && paranoid.get<long long>() > 2) {
-    return verdict("kernel.perf_event_paranoid is above 2: only root may count");
+    return usability("kernel.perf_event_paranoid is above 2: only root may count");
   }
-  return verdict("");
+  return usability("");
 }
 
 constexpr std::size_t kMaxText = 200;

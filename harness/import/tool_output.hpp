@@ -40,7 +40,7 @@ class ToolOutput {
  public:
   virtual ~ToolOutput() = default;
   // Reads a line and appends the records that it completes. Returns false if the line is not of this tool.
-  virtual bool take(std::string_view line, std::vector<Imported>& out) = 0;
+  virtual bool read_line(std::string_view line, std::vector<Imported>& out) = 0;
   // At the end of the file: appends the records that are still incomplete.
   virtual void finish(std::vector<Imported>& /*out*/) {}
 };
@@ -48,16 +48,16 @@ class ToolOutput {
 // Reads perftest's tables and the documents of its --out_json.
 class PerftestTable final : public ToolOutput {
  public:
-  bool take(std::string_view line, std::vector<Imported>& out) override;
+  bool read_line(std::string_view line, std::vector<Imported>& out) override;
 
  private:
   struct Column {
     std::string key, unit;
   };
-  bool take_title(std::string_view line);
-  bool take_facts(std::string_view line);
-  bool take_header(std::string_view line);
-  bool take_row(std::string_view line, std::vector<Imported>& out);
+  bool read_title(std::string_view line);
+  bool read_facts(std::string_view line);
+  bool read_header(std::string_view line);
+  bool read_row(std::string_view line, std::vector<Imported>& out);
 
   std::optional<PerftestTest> test_;
   Json facts_ = Json::object();  // by PerftestFact::key
@@ -70,11 +70,11 @@ std::optional<Imported> perftest_record(const Json& document);
 // Reads the table of ucx_perftest, and its CSV (-v).
 class UcxOutput final : public ToolOutput {
  public:
-  bool take(std::string_view line, std::vector<Imported>& out) override;
+  bool read_line(std::string_view line, std::vector<Imported>& out) override;
 
  private:
-  bool take_fact(std::string_view line);
-  bool take_row(const std::vector<double>& numbers, std::vector<Imported>& out) const;
+  bool read_fact(std::string_view line);
+  bool read_row(const std::vector<double>& numbers, std::vector<Imported>& out) const;
 
   Json facts_ = Json::object();
   bool in_table_ = false, in_csv_ = false;
@@ -89,7 +89,7 @@ class PcmCsv final : public ToolOutput {
   PcmCsv(std::string tool, std::unique_ptr<ToolFormat> format, double interval_s);
 
   // Throws Error for a header with unknown columns.
-  bool take(std::string_view line, std::vector<Imported>& out) override;
+  bool read_line(std::string_view line, std::vector<Imported>& out) override;
   void finish(std::vector<Imported>& out) override;
 
  private:

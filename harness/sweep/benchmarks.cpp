@@ -126,7 +126,7 @@ const OptionSpec& BenchmarkSpec::require(std::string_view option, const std::str
   for (const OptionSpec& each : options) names.push_back(each.name);
   const std::string meant = did_you_mean(option, names);
   fail("{}: {} has no option \"{}\"{}", where, name, option,
-       meant.empty() ? fmt::format("; it has {}", fmt::join(names, ", ")) : meant);
+       meant.empty() ? fmt::format("; its options are {}", fmt::join(names, ", ")) : meant);
 }
 
 BenchmarkSpec parse_benchmark_spec(std::string_view text, const std::string& where) {
@@ -196,15 +196,15 @@ std::filesystem::path benchmark_binary(const std::filesystem::path& folder, cons
   const std::vector<std::string> names = benchmark_names();
   if (std::ranges::find(names, benchmark) == names.end()) {
     const std::string meant = did_you_mean(benchmark, names);
-    fail("no benchmark is called \"{}\"{}", benchmark,
-         meant.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : meant);
+    fail("unknown benchmark \"{}\"{}", benchmark,
+         meant.empty() ? fmt::format("; known are {}", fmt::join(names, ", ")) : meant);
   }
   return folder / benchmark;
 }
 
 BenchmarkSpec describe_benchmark(const std::filesystem::path& binary) {
   if (!std::filesystem::exists(binary)) {
-    fail("{} is not built: there is no {}; `make -f Makefile.cluster programs` builds every benchmark",
+    fail("{} is not built: {} does not exist; `make -f Makefile.cluster programs` builds every benchmark",
          binary.filename().string(), binary.string());
   }
   std::string output;
@@ -215,7 +215,7 @@ BenchmarkSpec describe_benchmark(const std::filesystem::path& binary) {
   const auto ended = [&child] { return !child.running(); };
   if (wait_children({&child}, std::chrono::steady_clock::now() + kDescribeTimeout, nullptr, ended) !=
       WaitEnd::satisfied) {
-    fail("{}: no answer after {} s", what, kDescribeTimeout.count());
+    fail("{}: no output after {} s", what, kDescribeTimeout.count());
   }
   if (!child.succeeded()) {
     const std::vector<std::string> tail = child.tail();

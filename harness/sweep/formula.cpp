@@ -30,7 +30,7 @@ class Formula {
       : text_(text), rest_(text), where_(where), value_of_(value_of) {}
 
   std::int64_t value() {
-    if (text_.size() > kMaxLength) refuse(fmt::format("it is longer than {} characters", kMaxLength));
+    if (text_.size() > kMaxLength) refuse(fmt::format("longer than {} characters", kMaxLength));
     const std::int64_t value = sum();
     if (peek() != '\0') refuse(fmt::format("expected an operator at \"{}\"", rest_));
     return value;
@@ -74,8 +74,8 @@ class Formula {
 
   std::int64_t quotient(std::int64_t value, std::int64_t by) const {
     if (!value_of_) return 1;
-    if (by == 0) refuse(fmt::format("{} is divided by 0", value));
-    if (by == -1) refuse("it divides by -1");  // the smallest integer would overflow
+    if (by == 0) refuse(fmt::format("division of {} by 0", value));
+    if (by == -1) refuse("division by -1");  // the smallest integer would overflow
     if (value % by != 0) refuse(fmt::format("{} / {} leaves a remainder", value, by));
     return value / by;
   }
@@ -150,7 +150,8 @@ class PointOptions {
     if (found != params_.end() && holds_formula(option, *found)) return resolve(option);
     const Json& value = found != params_.end() ? *found : option.default_value;
     if (!value.is_number_integer()) {
-      fail("{}: \"{}\" has no value{}", what, name, name == "clients" ? "; on hardware the hosts are the clients" : "");
+      fail("{}: \"{}\" has no value{}", what, name,
+           name == "clients" ? "; on hardware, the hosts file gives the number of clients" : "");
     }
     return value.get<std::int64_t>();
   }

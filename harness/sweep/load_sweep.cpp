@@ -47,7 +47,7 @@ void apply(Sweep& sweep, const std::string& setting, const std::string& option_w
     fail_usage("{}: expected key=value, got \"{}\"", option_word, setting);
   }
   const std::string key = option_name(setting.substr(0, equals));
-  if (is_reserved_option(key)) fail_usage("{}: \"{}\" is set by the harness", option_word, key);
+  if (is_reserved_option(key)) fail_usage("{}: \"{}\" is set by verbscope and cannot be changed", option_word, key);
   set(sweep.specs.at(sweep.benchmarks.front()).require(key, option_word), setting.substr(equals + 1));
 }
 
@@ -168,8 +168,9 @@ Selection select_points(const SelectOptions& options, const Sweep& sweep, const 
   if (options.resume) {
     selection.finished = std::erase_if(selection.points, is_there);
   } else if (const auto count = std::ranges::count_if(selection.points, is_there); count > 0) {
-    fail_usage("{} has {} of these {} points: --resume runs those that are not ok there, --append runs all again",
-               results.string(), count, selection.points.size());
+    fail_usage(
+        "{} already contains {} of these {} points: --resume runs those that are not ok, --append runs all again",
+        results.string(), count, selection.points.size());
   }
   return selection;
 }

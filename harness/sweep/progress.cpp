@@ -15,11 +15,11 @@ namespace verbscope {
 namespace {
 
 // Bounds the cost of a fit: options beyond this number are ignored.
-constexpr std::size_t kMostFeatures = 24;
+constexpr std::size_t kMaxFeatures = 24;
 // Keeps slopes near 0 while few points have finished; in squares of log2 of an option.
 constexpr double kRidge = 0.01;
-constexpr double kShortest = 1e-3;  // s; lower bound for the logarithm
-constexpr double kSmallest = 0.5;   // lower bound of an option's value for the logarithm: 0 is one step below 1
+constexpr double kMinSeconds = 1e-3;  // s; lower bound for the logarithm
+constexpr double kMinValue = 0.5;     // lower bound of an option's value for the logarithm: 0 is one step below 1
 
 using Matrix = std::vector<std::vector<double>>;
 
@@ -41,7 +41,7 @@ class Columns {
         for (const Json& value : all) columns_.emplace_back(key, value);
       }
     }
-    columns_.resize(std::min(columns_.size(), kMostFeatures));
+    columns_.resize(std::min(columns_.size(), kMaxFeatures));
   }
 
   std::vector<double> features(const Point& point) const {
@@ -49,7 +49,7 @@ class Columns {
     for (const auto& [key, value] : columns_) {
       const Json own = key == "benchmark" ? Json(point.benchmark) : point.params.value(key, Json());
       if (value.is_null()) {
-        out.push_back(own.is_number() ? std::log2(std::max(kSmallest, std::abs(own.get<double>()))) : 0);
+        out.push_back(own.is_number() ? std::log2(std::max(kMinValue, std::abs(own.get<double>()))) : 0);
       } else {
         out.push_back(own == value ? 1 : 0);
       }
@@ -59,7 +59,7 @@ class Columns {
 
  private:
   static void add(std::vector<Json>& values, const Json& value) {
-    if (values.size() < kMostFeatures && std::ranges::find(values, value) == values.end()) values.push_back(value);
+    if (values.size() < kMaxFeatures && std::ranges::find(values, value) == values.end()) values.push_back(value);
   }
 
   std::vector<std::pair<std::string, Json>> columns_;
@@ -108,7 +108,7 @@ std::vector<double> TimeLeft::fitted_times() const {
   for (const std::size_t i : ended) {
     for (std::size_t k = 0; k < n; ++k) {
       const double x = features_[i][k] - mean[k];
-      products[k] += x * std::log2(std::max(took_[i], kShortest));
+      products[k] += x * std::log2(std::max(took_[i], kMinSeconds));
       for (std::size_t m = 0; m < n; ++m) squares[k][m] += x * (features_[i][m] - mean[m]);
     }
   }
@@ -169,19 +169,21 @@ std::string Progress::left_text() const {
 
 void Progress::started(const std::string& name) {
   if (!terminal_) return;
-  say(fmt::format("[{}/{}{}] {}", done_ + 1, time_left_.count(), left_text(), name).substr(0, kTerminalColumns), false);
+  print(fmt::format("[{}/{}{}] {}", done_ + 1, time_left_.count(), left_text(), name).substr(0, kTerminalColumns),
+        false);
 }
 
-void Progress::finished(std::size_t place, const std::string& name, const std::string& outcome,
+void Progress::finished(std::size_t point, const std::string& name, const std::string& outcome,
                         std::chrono::duration<double> took) {
   ++done_;
-  time_left_.ended(place, took);
-  say(fmt::format("[{}/{}] {}: {} ({}{})", done_, time_left_.count(), name, outcome, duration_text(took), left_text()),
+  time_left_.ended(point, took);
+  print(
+      fmt::format("[{}/{}] {}: {} ({}{})", done_, time_left_.count(), name, outcome, duration_text(took), left_text()),
       true);
 }
 
 // A sweep continues if its progress cannot be printed; check_standard_output reports the error at the end.
-void Progress::say(const std::string& line, bool ended) {
+void Progress::print(const std::string& line, bool ended) {
   try {
     if (terminal_) {
       rewrite_line(out_, fmt::format("{:<{}}", line, kTerminalColumns));

@@ -52,13 +52,13 @@ class Progress {
   Progress(TimeLeft time_left, std::FILE* out, bool terminal);
 
   void started(const std::string& name);
-  // `place`: index of the point; `outcome`: "101.60 Mops"; `took`: wall-clock time.
-  void finished(std::size_t place, const std::string& name, const std::string& outcome,
+  // `point`: index of the point; `outcome`: "101.60 Mops"; `took`: wall-clock time.
+  void finished(std::size_t point, const std::string& name, const std::string& outcome,
                 std::chrono::duration<double> took);
 
  private:
   std::string left_text() const;
-  void say(const std::string& line, bool ended);
+  void print(const std::string& line, bool ended);
 
   TimeLeft time_left_;
   std::size_t done_ = 0;

@@ -18,8 +18,8 @@ namespace {
 // Writes records of points that run at the same time, in the order of the points.
 class OrderedResults {
  public:
-  // At most `most_ahead` points may be ahead of the first unwritten one, which bounds memory.
-  OrderedResults(ResultsWriter& writer, std::size_t most_ahead) : writer_(writer), most_ahead_(most_ahead) {}
+  // At most `max_ahead` points may be ahead of the first unwritten one, which bounds memory.
+  OrderedResults(ResultsWriter& writer, std::size_t max_ahead) : writer_(writer), max_ahead_(max_ahead) {}
 
   // Waits until point `index` is within this limit. Returns false if no more points are to be run.
   bool wait_turn(std::size_t index);
@@ -31,9 +31,9 @@ class OrderedResults {
 
  private:
   ResultsWriter& writer_;
-  std::size_t most_ahead_;
+  std::size_t max_ahead_;
   std::mutex mutex_;
-  std::condition_variable moved_;
+  std::condition_variable changed_;
   std::size_t next_ = 0;
   std::map<std::size_t, Record> waiting_;
   bool closed_ = false;
@@ -41,7 +41,7 @@ class OrderedResults {
 
 bool OrderedResults::wait_turn(std::size_t index) {
   std::unique_lock lock(mutex_);
-  moved_.wait(lock, [&] { return closed_ || index < next_ + most_ahead_; });
+  changed_.wait(lock, [&] { return closed_ || index < next_ + max_ahead_; });
   return !closed_;
 }
 
@@ -60,17 +60,17 @@ void OrderedResults::add(std::size_t index, const Record& record) {
     }
   } catch (...) {
     closed_ = true;
-    moved_.notify_all();
+    changed_.notify_all();
     throw;
   }
-  moved_.notify_all();
+  changed_.notify_all();
 }
 
 void OrderedResults::close() {
   const std::lock_guard lock(mutex_);
   if (closed_) return;
   closed_ = true;
-  moved_.notify_all();
+  changed_.notify_all();
   for (const auto& [index, record] : waiting_) writer_.append(record);
   waiting_.clear();
 }
@@ -153,7 +153,7 @@ std::filesystem::path results_path(const std::string& out, const std::string& na
   const std::filesystem::path folder = "results/local";
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) fail("cannot make the folder {}: {}", folder.string(), error.message());
+  if (error) fail("cannot create the folder {}: {}", folder.string(), error.message());
   return folder / (name + ".jsonl");
 }
 

@@ -13,29 +13,29 @@
 
 namespace verbscope {
 
-struct Taken {
+struct ResourceTime {
   Resource resource;
   bool of_peer = false;  // the resource belongs to the peer that receives from one connection
   double seconds = 0;
 };
 
 // "the NIC's responder units", "one QP's responder unit of the peer".
-std::string words_for(const Taken& taken);
+std::string words_for(const ResourceTime& time);
 
 // Sorted by time, longest first; resources that need no time are left out. Empty if there are no requests and no used
 // RECVs.
-std::vector<Taken> limits_of(const driver::Summary& program, const Profile& profile);
+std::vector<ResourceTime> limits_of(const driver::Summary& program, const Profile& profile);
 
 struct TraceFinding {
   std::string name;  // "not inline", the key that docs/trace.md explains
   std::string text;
   std::uint64_t requests = 0;  // posts, polls or registrations that the change concerns
   double gain_percent = 0;     // upper bound on the rise of the rate
-  Taken bound{};               // limit after the change
+  ResourceTime bound{};        // limit after the change
 };
 
 // The gain of a change is computed by limits_of() on a copy of the program with that one change. Sorted by gain,
-// largest first. Findings below `least_percent` are left out.
-std::vector<TraceFinding> find_costs(const driver::Summary& program, const Profile& profile, double least_percent = 1);
+// largest first. Findings below `min_percent` are left out.
+std::vector<TraceFinding> find_costs(const driver::Summary& program, const Profile& profile, double min_percent = 1);
 
 }  // namespace verbscope

@@ -18,7 +18,7 @@ constexpr double kSame = 0.005;
 constexpr std::size_t kLikely = 2, kPartners = 4;
 
 // False for a lock, cache line or atomic slot that was not used, and for a RECV queue that never lacked a RECV.
-bool takes_part(const Record& record, const Diagnosis& diagnosis, Resource resource) {
+bool is_used(const Record& record, const Diagnosis& diagnosis, Resource resource) {
   switch (resource) {
     case Resource::atomic_slot:
     case Resource::driver_lock:
@@ -42,7 +42,7 @@ class PointLimits {
   PointLimits(const Record& basis, SimulatedRuns& runs)
       : basis_(basis),
         runs_(runs),
-        point_(point_again(basis, runs.spec())),
+        point_(effective_point(basis, runs.spec())),
         base_mops_(number_at(basis.result, "rate_mops").value_or(0)) {
     const std::optional<Prediction> prediction = prediction_of(basis);
     diagnosis_ = diagnose(resource_loads(basis, prediction ? &*prediction : nullptr));
@@ -57,8 +57,8 @@ class PointLimits {
     answer.tried = search.tried();
     answer.failed = search.failed();
     if (answer.tried.empty() && !answer.failed.empty())
-      fail("no run with twice of a resource succeeded: {}", answer.failed.front());
-    if (const auto gain = gain_of_recvs_behind(found, out)) found = {.limits = {Resource::recv_queue}, .gain = *gain};
+      fail("no run with a doubled resource succeeded: {}", answer.failed.front());
+    if (const auto gain = recv_queue_gain(found, out)) found = {.limits = {Resource::recv_queue}, .gain = *gain};
     out.limits.clear();
     out.gain_of_all = found.gain;
     for (const Resource each : found.limits) out.limits.push_back(limit(each, out));
@@ -76,7 +76,7 @@ class PointLimits {
  private:
   // A rate that is held down by RNR NAK timers can rise when anything becomes twice as fast. If the resource found is
   // hardly used, it is not the limit; the RECVs are, if doubling them helps.
-  std::optional<double> gain_of_recvs_behind(const LimitSearch::Found& found, const Explanation& out) const {
+  std::optional<double> recv_queue_gain(const LimitSearch::Found& found, const Explanation& out) const {
     constexpr double kHardlyUsed = 0.5;
     const std::optional<double> gain = out.gain_of(Resource::recv_queue);
     if (found.limits.size() != 1 || is_option(found.limits[0]) || gain.value_or(1) < kWorthwhile) return std::nullopt;
@@ -88,7 +88,7 @@ class PointLimits {
     std::vector<Resource> out;
     const auto add = [&](Resource each) {
       const bool can = is_option(each) ? by_options(each) : can_double(runs_.profile(), each);
-      if (can && takes_part(basis_, diagnosis_, each) && std::ranges::find(out, each) == out.end()) out.push_back(each);
+      if (can && is_used(basis_, diagnosis_, each) && std::ranges::find(out, each) == out.end()) out.push_back(each);
     };
     // Missing RECVs, which the adapter counts, are a more likely limit than a busy resource.
     add(Resource::recv_queue);
@@ -105,7 +105,7 @@ class PointLimits {
   // For a program that keeps one operation outstanding, making everything twice as fast doubles the rate like a second
   // operation.
   bool by_options(Resource resource) const {
-    return !twice_by_options(basis_, resource).is_null() ||
+    return !doubling_options(basis_, resource).is_null() ||
            (resource == Resource::outstanding && keeps_one_under_way(basis_));
   }
 
@@ -114,10 +114,10 @@ class PointLimits {
     for (const LimitSearch::Set& set : sets) {
       Trial trial{.point = point_};
       for (const Resource each : set) {
-        const Json options = is_option(each) ? twice_by_options(basis_, each) : Json();
+        const Json options = is_option(each) ? doubling_options(basis_, each) : Json();
         if (!options.is_null()) trial.point = with_options(trial.point, options);
         if (!is_option(each)) trial.doubled.push_back(each);
-        trial.twice_as_fast |= each == Resource::outstanding && options.is_null();
+        trial.double_speed |= each == Resource::outstanding && options.is_null();
       }
       trials.push_back(std::move(trial));
     }
@@ -127,7 +127,7 @@ class PointLimits {
   Limit limit(Resource resource, const Explanation& out) const {
     Limit limit = fullest_of(diagnosis_, resource);
     limit.gain = out.gain_of(resource).value_or(1);
-    const Json options = is_option(resource) ? twice_by_options(basis_, resource) : Json();
+    const Json options = is_option(resource) ? doubling_options(basis_, resource) : Json();
     if (options.is_object() && !options.empty()) {
       limit.option = options.contains("window") ? "window" : options.begin().key();
       limit.value = number_at(basis_.config, limit.option).value_or(0);
@@ -164,7 +164,7 @@ void LimitSearch::run(const Sets& sets) {
     }
     std::vector<std::string_view> words;
     for (const Resource each : fresh[i]) words.push_back(words_for(each));
-    failed_.push_back(fmt::format("twice of {}: {}", fmt::join(words, " and "), outcome.failure));
+    failed_.push_back(fmt::format("doubled {}: {}", fmt::join(words, " and "), outcome.failure));
   }
 }
 

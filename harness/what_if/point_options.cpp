@@ -14,20 +14,20 @@ namespace verbscope {
 namespace {
 
 // Options of the run, not of the point: limits that make it fail, counter sources, and how peers connect.
-constexpr std::array<std::string_view, 13> kOfTheRun = {
+constexpr std::array<std::string_view, 13> kRunOptions = {
     "all",      "ib_dev",  "gid_index", "cores",         "counter_sources", "require_counters",
     "limit_bw", "timeout", "any_build", "limit_msgrate", "report_gbits",    "CPU_freq",
     "noPeak"};
 // Durations of a run on hardware; a simulated run needs a thousandth.
-constexpr std::array<std::string_view, 4> kTimes = {"duration", "warmup", "longest", "iters"};
+constexpr std::array<std::string_view, 4> kDurations = {"duration", "warmup", "longest", "iters"};
 
 // Programs choose other options depending on whether these are given, so they are given even with their default value.
-constexpr std::array<std::string_view, 4> kAlways = {"connection", "qp", "inline_size", "tx_depth"};
+constexpr std::array<std::string_view, 4> kAlwaysGiven = {"connection", "qp", "inline_size", "tx_depth"};
 
 // Larger values in a record are invalid: programs refuse them.
-constexpr double kMostSeed = 9007199254740992, kMostOutstanding = 1 << 30;
+constexpr double kMaxSeed = 9007199254740992, kMaxOutstanding = 1 << 30;
 
-bool among(const auto& names, std::string_view name) {
+bool contains(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
@@ -46,12 +46,12 @@ bool was_given(const Record& record, const OptionSpec& option) {
   });
 }
 
-bool others_say_how_many_qps(const Record& record) {
+bool qps_follow_from_other_options(const Record& record) {
   return number_at(record.config, "connections") || number_at(record.config, "vms");
 }
 
 // The option's value in the record's configuration; null if there is none that can be passed to the program.
-Json value_in_force(const Record& record, const OptionSpec& option) {
+Json effective_value(const Record& record, const OptionSpec& option) {
   const bool time = option.type == OptionType::duration;
   const Json value = record.config.value(option.name + (time ? "_s" : ""), Json());
   if (value.is_null() || value == Json("") || value == Json(false)) return nullptr;
@@ -67,12 +67,12 @@ Point point_of(const Record& record, const BenchmarkSpec& spec, const Takes& tak
   const bool simulated = record.environment.value("simulated", false);
   Point point{
       .benchmark = record.benchmark,
-      .seed = static_cast<std::uint64_t>(std::clamp(number_at(record.config, "seed").value_or(1), 0.0, kMostSeed))};
+      .seed = static_cast<std::uint64_t>(std::clamp(number_at(record.config, "seed").value_or(1), 0.0, kMaxSeed))};
   for (const OptionSpec& option : spec.options) {
-    if (is_reserved_option(option.name) || among(kOfTheRun, option.name)) continue;
-    if (!simulated && among(kTimes, option.name)) continue;
-    if (option.name == "qp" && others_say_how_many_qps(record)) continue;
-    const Json value = value_in_force(record, option);
+    if (is_reserved_option(option.name) || contains(kRunOptions, option.name)) continue;
+    if (!simulated && contains(kDurations, option.name)) continue;
+    if (option.name == "qp" && qps_follow_from_other_options(record)) continue;
+    const Json value = effective_value(record, option);
     if (!value.is_null() && takes(option, value)) point.params[option.name] = value;
   }
   if (point.params.contains("header_only")) point.params.erase("size");
@@ -80,9 +80,9 @@ Point point_of(const Record& record, const BenchmarkSpec& spec, const Takes& tak
 }
 
 // Larger values are not used in practice and take long to simulate.
-constexpr double kMostList = 512, kMostDepth = 8192;
+constexpr double kMaxList = 512, kMaxDepth = 8192;
 // The path MTU matters only to operations of more than one packet.
-constexpr double kLeastMtu = 256;
+constexpr double kMinMtu = 256;
 
 double in_profile(const Json& profile, const char* section, const char* key, double fallback) {
   const auto found = profile.find(section);
@@ -90,12 +90,12 @@ double in_profile(const Json& profile, const char* section, const char* key, dou
   return number_at((*found)[key], "value").value_or(fallback);
 }
 
-class Ladders {
+class ChoiceList {
  public:
-  Ladders(const Record& record, const BenchmarkSpec& spec, const Json& profile)
+  ChoiceList(const Record& record, const BenchmarkSpec& spec, const Json& profile)
       : record_(record), spec_(spec), profile_(profile) {}
 
-  std::vector<OptionLadder> all() {
+  std::vector<OptionChoices> all() {
     posting();
     queues();
     machines();
@@ -143,9 +143,9 @@ class Ladders {
 
   void posting() {
     const double size = now("size").value_or(0), most = in_profile(profile_, "wire", "max_inline_bytes", 0);
-    number("post_list", 1, kMostList);
-    number("cq_mod", 1, kMostDepth);
-    number("recv_list", 1, kMostList);
+    number("post_list", 1, kMaxList);
+    number("cq_mod", 1, kMaxDepth);
+    number("recv_list", 1, kMaxList);
     std::vector<Json> sizes{0};
     if (size > 0 && size <= most) sizes.emplace_back(static_cast<std::int64_t>(size));
     if (most > 0) sizes.emplace_back(static_cast<std::int64_t>(most));
@@ -160,17 +160,17 @@ class Ladders {
     words("connection");
     words("locks");
     flag("batching");
-    number("max_batch", 1, kMostList);
+    number("max_batch", 1, kMaxList);
     for (const char* name : {"requests", "prefetch", "wait", "seen_by"}) words(name);
     if (is_on("events")) flag("events");
     flag("wr_api");
   }
 
   void queues() {
-    number("window", 1, kMostDepth);
-    number("outstanding", 1, kMostDepth);
-    number("tx_depth", 1, kMostDepth);
-    if (counted_in_all(record_, "messages_received") > 0) number("rx_depth", 1, kMostDepth);
+    number("window", 1, kMaxDepth);
+    number("outstanding", 1, kMaxDepth);
+    number("tx_depth", 1, kMaxDepth);
+    if (counted_in_all(record_, "messages_received") > 0) number("rx_depth", 1, kMaxDepth);
     if (text_at(record_.config, "connection") == "RC" &&
         counted_in_all(record_, "reads_served") + counted_in_all(record_, "atomics_served") > 0)
       number("outs", 1, 255);
@@ -194,27 +194,27 @@ class Ladders {
       words("congestion_control");
     }
     const double size = now("size").value_or(0);
-    if (const auto mtu = now("mtu"); mtu && size > kLeastMtu)
+    if (const auto mtu = now("mtu"); mtu && size > kMinMtu)
       values("mtu", static_cast<std::int64_t>(*mtu), {1024, 2048, 4096});
   }
 
   const Record& record_;
   const BenchmarkSpec& spec_;
   const Json& profile_;
-  std::vector<OptionLadder> out_;
+  std::vector<OptionChoices> out_;
 };
 
 }  // namespace
 
-Point point_again(const Record& record, const BenchmarkSpec& spec) {
+Point effective_point(const Record& record, const BenchmarkSpec& spec) {
   return point_of(record, spec, [&](const OptionSpec& option, const Json& value) {
     if (option.name == "cq_mod") return was_given(record, option);
-    return value != option.default_value || among(kAlways, option.name);
+    return value != option.default_value || contains(kAlwaysGiven, option.name);
   });
 }
 
 Point point_as_given(const Record& record, const BenchmarkSpec& spec) {
-  if (command_line(record).empty()) return point_again(record, spec);
+  if (command_line(record).empty()) return effective_point(record, spec);
   // A record of an --all run contains one of its sizes.
   const bool all = record.config.value("all", false);
   return point_of(record, spec, [&](const OptionSpec& option, const Json&) {
@@ -246,43 +246,43 @@ std::string command_text(const Point& point, const std::string& fabric) {
   return shell_quote(words);
 }
 
-Json twice_by_options(const Record& record, Resource resource) {
-  const auto twice_of = [&record](const char* key) -> Json {
+Json doubling_options(const Record& record, Resource resource) {
+  const auto double_value = [&record](const char* key) -> Json {
     const std::optional<double> now = number_at(record.config, key);
     if (!now || *now < 1) return nullptr;
-    return Json{{key, static_cast<std::int64_t>(std::clamp(2 * *now, 1.0, kMostOutstanding))}};
+    return Json{{key, static_cast<std::int64_t>(std::clamp(2 * *now, 1.0, kMaxOutstanding))}};
   };
   if (resource == Resource::reads_outstanding && number_at(record.config, "outs").value_or(0) * 2 <= kMostReads)
-    return twice_of("outs");
-  if (resource == Resource::recv_queue) return twice_of("rx_depth");
+    return double_value("outs");
+  if (resource == Resource::recv_queue) return double_value("rx_depth");
   if (resource != Resource::outstanding || keeps_one_under_way(record)) return nullptr;
   const std::string key = outstanding_option(record);
-  Json options = twice_of(key.c_str());
+  Json options = double_value(key.c_str());
   if (!options.is_null() && key == "window" &&
       number_at(record.config, "tx_depth").value_or(0) < number_at(options, key).value_or(0))
     options["tx_depth"] = options[key];
   return options;
 }
 
-std::vector<OptionLadder> option_ladders(const Record& record, const BenchmarkSpec& spec, const Json& profile,
-                                         const std::vector<Limit>& limits) {
-  std::vector<OptionLadder> out = Ladders(record, spec, profile).all();
-  const auto relieves = [&limits](const OptionLadder& ladder) {
+std::vector<OptionChoices> option_choices(const Record& record, const BenchmarkSpec& spec, const Json& profile,
+                                          const std::vector<Limit>& limits) {
+  std::vector<OptionChoices> out = ChoiceList(record, spec, profile).all();
+  const auto relieves = [&limits](const OptionChoices& choices) {
     return std::ranges::any_of(limits, [&](const Limit& limit) {
       const auto& options = facts(limit.load.resource).options;
-      return std::ranges::find(options, ladder.option) != options.end();
+      return std::ranges::find(options, choices.option) != options.end();
     });
   };
   std::stable_partition(out.begin(), out.end(), relieves);
   return out;
 }
 
-std::string change_text(const OptionLadder& ladder, const Json& value) {
-  if (value.is_null()) return "without --" + ladder.option;
-  if (value == Json(true)) return "--" + ladder.option;
+std::string change_text(const OptionChoices& choices, const Json& value) {
+  if (value.is_null()) return "without --" + choices.option;
+  if (value == Json(true)) return "--" + choices.option;
   const auto text = [](const Json& each) { return each.is_string() ? each.get<std::string>() : dump_json(each); };
-  const Json now = ladder.now.is_number_float() ? Json(ladder.now.get<std::int64_t>()) : ladder.now;
-  return fmt::format("--{} {} (now {})", ladder.option, text(value), now.is_null() ? "not given" : text(now));
+  const Json now = choices.now.is_number_float() ? Json(choices.now.get<std::int64_t>()) : choices.now;
+  return fmt::format("--{} {} (now {})", choices.option, text(value), now.is_null() ? "not given" : text(now));
 }
 
 }  // namespace verbscope

@@ -15,10 +15,10 @@ namespace verbscope {
 // The point of a record with all options in force, also those that the program derived from others (machines, threads,
 // depths), so that a change of one option changes no other. Leaves out options about the place and duration of a run on
 // hardware, and the signalling interval if the program chose it.
-Point point_again(const Record& record, const BenchmarkSpec& spec);
+Point effective_point(const Record& record, const BenchmarkSpec& spec);
 
 // The point of a record as its command line gave it. If an option changes, the program chooses its other options anew,
-// as it does for a user who types the command. Without a command line in the record: point_again().
+// as it does for a user who types the command. Without a command line in the record: effective_point().
 Point point_as_given(const Record& record, const BenchmarkSpec& spec);
 
 // The point with these options changed; null removes an option.
@@ -29,9 +29,9 @@ std::string command_text(const Point& point, const std::string& fabric);
 
 // The options that double a resource that options determine. Null if there are none: the program keeps one operation
 // outstanding (keeps_one_under_way), or has no such queue.
-Json twice_by_options(const Record& record, Resource resource);
+Json doubling_options(const Record& record, Resource resource);
 
-struct OptionLadder {
+struct OptionChoices {
   std::string option;
   Json now;             // the current value
   bool number = false;  // numeric; else `values` has all other values
@@ -40,12 +40,12 @@ struct OptionLadder {
   double low = 1, high = 1;
 };
 
-// Returns the ladders of the record's options; options that relieve a limit come first. Values that the program does
+// Returns the choices of the record's options; options that relieve a limit come first. Values that the program does
 // not accept are not filtered. Options without effect on this operation are left out.
-std::vector<OptionLadder> option_ladders(const Record& record, const BenchmarkSpec& spec, const Json& profile,
-                                         const std::vector<Limit>& limits);
+std::vector<OptionChoices> option_choices(const Record& record, const BenchmarkSpec& spec, const Json& profile,
+                                          const std::vector<Limit>& limits);
 
 // "--post_list 16 (now 1)".
-std::string change_text(const OptionLadder& ladder, const Json& value);
+std::string change_text(const OptionChoices& choices, const Json& value);
 
 }  // namespace verbscope

@@ -27,7 +27,7 @@ void halve(Json& value) {
   value = value.get<double>() / 2;
 }
 
-void twice_of(Json& value) {
+void double_value(Json& value) {
   if (value.is_number_integer()) {
     value = value.get<std::int64_t>() * 2;
   } else {
@@ -36,7 +36,7 @@ void twice_of(Json& value) {
 }
 
 // A larger file is removed: most of its outcomes are of older programs and profiles.
-constexpr std::uintmax_t kMostBytes = 64'000'000;
+constexpr std::uintmax_t kMaxBytes = 64'000'000;
 
 TrialOutcome outcome_of(const Record& record) {
   if (record.status == RecordStatus::failed) return {.failure = record.reason};
@@ -59,7 +59,7 @@ bool can_double(const Json& profile, Resource resource) {
   return std::ranges::any_of(of.halved, counts) || std::ranges::any_of(of.doubled, counts);
 }
 
-Json profile_with_twice(Json profile, const std::vector<Resource>& resources) {
+Json double_resources(Json profile, const std::vector<Resource>& resources) {
   std::set<std::string_view> halved, doubled;
   for (const Resource resource : resources) {
     const ResourceFacts& of = facts(resource);
@@ -70,12 +70,12 @@ Json profile_with_twice(Json profile, const std::vector<Resource>& resources) {
     if (Json* value = value_in(profile, name)) halve(*value);
   }
   for (const std::string_view name : doubled) {
-    if (Json* value = value_in(profile, name)) twice_of(*value);
+    if (Json* value = value_in(profile, name)) double_value(*value);
   }
   return profile;
 }
 
-Json twice_as_fast(Json profile) {
+Json double_speed(Json profile) {
   for (const char* section : {"host", "link", "nic", "fabric"}) {
     if (!profile.contains(section)) continue;
     for (auto& [key, parameter] : profile[section].items()) {
@@ -84,7 +84,7 @@ Json twice_as_fast(Json profile) {
     }
   }
   for (const char* name : {"wire.pcie_lanes", "wire.port_gbit_per_s"}) {
-    if (Json* value = value_in(profile, name)) twice_of(*value);
+    if (Json* value = value_in(profile, name)) double_value(*value);
   }
   return profile;
 }
@@ -110,7 +110,7 @@ std::vector<std::string> assumed_parameters(const Json& profile, const std::vect
 RunCache::RunCache(std::filesystem::path file) : file_(std::move(file)) {
   std::error_code error;
   if (file_.empty()) return;
-  if (const auto size = std::filesystem::file_size(file_, error); !error && size > kMostBytes) {
+  if (const auto size = std::filesystem::file_size(file_, error); !error && size > kMaxBytes) {
     std::filesystem::remove(file_, error);
   }
   std::ifstream in(file_);
@@ -152,12 +152,12 @@ std::filesystem::path run_cache_of(const std::filesystem::path& results) {
   return out;
 }
 
-SimulatedRuns::SimulatedRuns(Json profile, RunPlace place, RunCache& cache)
-    : profile_(std::move(profile)), place_(std::move(place)), cache_(cache) {
+SimulatedRuns::SimulatedRuns(Json profile, RunSetup setup, RunCache& cache)
+    : profile_(std::move(profile)), setup_(std::move(setup)), cache_(cache) {
   std::error_code error;
-  const auto written = std::filesystem::last_write_time(place_.binary, error).time_since_epoch().count();
-  program_ = fmt::format("{} {} {}", place_.binary.filename().string(), written,
-                         std::filesystem::file_size(place_.binary, error));
+  const auto written = std::filesystem::last_write_time(setup_.binary, error).time_since_epoch().count();
+  program_ = fmt::format("{} {} {}", setup_.binary.filename().string(), written,
+                         std::filesystem::file_size(setup_.binary, error));
 }
 
 Record SimulatedRuns::record(const Point& point) {
@@ -167,7 +167,7 @@ Record SimulatedRuns::record(const Point& point) {
 
 std::vector<TrialOutcome> SimulatedRuns::run(const std::vector<Trial>& trials) {
   std::vector<TrialOutcome> outcomes(trials.size());
-  run_parallel(trials.size(), place_.jobs, [&](std::size_t i) { outcomes[i] = outcome(trials[i], count_ + i); });
+  run_parallel(trials.size(), setup_.jobs, [&](std::size_t i) { outcomes[i] = outcome(trials[i], count_ + i); });
   count_ += trials.size();
   return outcomes;
 }
@@ -189,7 +189,7 @@ TrialOutcome SimulatedRuns::outcome(const Trial& trial, std::size_t number) cons
 }
 
 Json SimulatedRuns::profile_of(const Trial& trial) const {
-  return trial.twice_as_fast ? twice_as_fast(profile_) : profile_with_twice(profile_, trial.doubled);
+  return trial.double_speed ? double_speed(profile_) : double_resources(profile_, trial.doubled);
 }
 
 std::string SimulatedRuns::key_of(const Json& profile, const Point& point) const {
@@ -202,8 +202,8 @@ Record SimulatedRuns::run_on(const Json& profile, const Point& point, std::size_
   const std::filesystem::path file = temp_.file(fmt::format("{}.json", number));
   replace_file(file, dump_json(profile) + "\n");
   const RoleLimits limits{.timeout = kTimeout};
-  const PointRunner runner(place_.binary, place_.spec, RunTarget{.fabric = "sim:" + file.string(), .cast = {}}, limits,
-                           place_.stop);
+  const PointRunner runner(setup_.binary, setup_.spec, RunTarget{.fabric = "sim:" + file.string(), .roles = {}}, limits,
+                           setup_.stop);
   std::optional<Record> record = runner.run(point);
   if (!record) throw InterruptedError("interrupted");
   return std::move(*record);

@@ -27,11 +27,11 @@ bool can_double(const Json& profile, Resource resource);
 
 // Returns the profile with each of these resources doubled in every machine: times that only they need are halved,
 // sizes and numbers doubled. A parameter that two of them share is changed once.
-Json profile_with_twice(Json profile, const std::vector<Resource>& resources);
+Json double_resources(Json profile, const std::vector<Resource>& resources);
 
 // Returns the profile with every part twice as fast. For a program that keeps one operation outstanding, this has the
 // effect of keeping two.
-Json twice_as_fast(Json profile);
+Json double_speed(Json profile);
 
 // The parameters of those resources whose values are all assumed: "nic.qp_context_cache_bytes".
 std::vector<std::string> assumed_parameters(const Json& profile, const std::vector<Resource>& resources);
@@ -64,7 +64,7 @@ class RunCache {
 std::filesystem::path run_cache_of(const std::filesystem::path& results);
 
 // How the runs are made.
-struct RunPlace {
+struct RunSetup {
   std::filesystem::path binary;  // of the benchmark
   BenchmarkSpec spec;            // its description of itself
   std::size_t jobs = 1;          // runs at the same time
@@ -74,7 +74,7 @@ struct RunPlace {
 struct Trial {
   Point point;
   std::vector<Resource> doubled{};  // capacities of the profile to double
-  bool twice_as_fast = false;       // apply twice_as_fast() to the profile instead
+  bool double_speed = false;        // apply double_speed() to the profile instead
 };
 
 class SimulatedRuns {
@@ -83,7 +83,7 @@ class SimulatedRuns {
   static constexpr std::chrono::seconds kTimeout{120};
 
   // `profile`: the cluster's. Copies go to a temporary folder. The cache must outlive this object.
-  SimulatedRuns(Json profile, RunPlace place, RunCache& cache);
+  SimulatedRuns(Json profile, RunSetup setup, RunCache& cache);
 
   // Runs the point and returns its record. Throws InterruptedError at the stop.
   Record record(const Point& point);
@@ -91,8 +91,8 @@ class SimulatedRuns {
   std::vector<TrialOutcome> run(const std::vector<Trial>& trials);
 
   const Json& profile() const { return profile_; }
-  const BenchmarkSpec& spec() const { return place_.spec; }
-  std::size_t jobs() const { return place_.jobs; }
+  const BenchmarkSpec& spec() const { return setup_.spec; }
+  std::size_t jobs() const { return setup_.jobs; }
   // Number of different points simulated, including those found in the cache.
   std::size_t count() const { return count_; }
 
@@ -103,7 +103,7 @@ class SimulatedRuns {
   TrialOutcome outcome(const Trial& trial, std::size_t number) const;
 
   Json profile_;
-  RunPlace place_;
+  RunSetup setup_;
   RunCache& cache_;
   std::string program_;  // identifies the build of the program
   TempFolder temp_;

@@ -19,7 +19,7 @@ class LoopLauncher : public Launcher {
     if (host.name == slow_host) std::this_thread::sleep_for(delay);
     return {"/bin/sh", "-c", before_ + "; exec " + shell_quote(words)};
   }
-  void lost(const Host& host) override { lost_hosts.push_back(host.name); }
+  void drop_connection(const Host& host) override { lost_hosts.push_back(host.name); }
 
   std::vector<std::string> lost_hosts;
   std::string slow_host;  // a connection to it takes `delay`

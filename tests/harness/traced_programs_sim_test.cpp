@@ -76,7 +76,7 @@ class TracedProgram : public testing::TestWithParam<std::size_t> {
   const Flawed it = programs()[GetParam()];
 };
 
-TEST_P(TracedProgram, ItsFlawIsFoundFirstAndMendedGainsWhatWasForetold) {
+TEST_P(TracedProgram, FixingTheFirstFindingGivesThePredictedGain) {
   const Ran flawed = test::run_program(it.flawed), mended = test::run_program(it.mended);
   const auto findings = find_costs(flawed.program, load_profile(it.flawed.cluster));
   SCOPED_TRACE(fmt::format("{}: {:.2f} Mops, mended {:.2f}; findings: {}", it.finding, flawed.mops, mended.mops,
@@ -86,7 +86,7 @@ TEST_P(TracedProgram, ItsFlawIsFoundFirstAndMendedGainsWhatWasForetold) {
   EXPECT_NEAR(mended.mops / flawed.mops / (1 + findings[0].gain_percent / 100), 1, 0.2);
 }
 
-TEST_P(TracedProgram, WithoutItsFlawThereIsNoFindingAbove5Percent) {
+TEST_P(TracedProgram, AFixedProgramHasNoFindingAbove5Percent) {
   const Ran clean = test::run_program(it.mended);
   const auto findings = find_costs(clean.program, load_profile(it.mended.cluster), 5);
   EXPECT_TRUE(findings.empty()) << it.finding << ": " << told(findings);
