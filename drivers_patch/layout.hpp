@@ -136,7 +136,7 @@ struct Recvs {
   std::uint64_t by_list[kListClasses] = {};
 };
 
-// What one thread did with one QP. Only that thread writes it.
+// The counts of one thread for one QP. Only that thread writes it.
 struct QpCounts {
   static constexpr RecordKind kKind = RecordKind::qp_counts;
   static constexpr std::size_t kShapes = 16;
@@ -239,7 +239,7 @@ struct CqRecord {
   PollCalls calls;               // if it is an extended queue
 };
 
-// What one thread did with one completion queue.
+// The counts of one thread for one completion queue.
 struct PollCounts {
   static constexpr RecordKind kKind = RecordKind::poll_counts;
   RecordHead head;

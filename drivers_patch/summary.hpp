@@ -44,7 +44,7 @@ struct CountedRequests {
   std::uint64_t count = 0;
 };
 
-// What one thread did with one QP: the input of findings and limits.
+// The activity of one thread on one QP: the input of findings and limits.
 struct QueueUse {
   std::uint32_t qp = 0;  // index in Summary::qps
   std::uint32_t thread = 0;
@@ -58,7 +58,7 @@ struct QueueUse {
   AtomicAddresses atomics;
 };
 
-// What one thread did with one completion queue.
+// The polls of one thread on one completion queue.
 struct PollUse {
   std::uint32_t thread = 0;
   std::uint64_t polls = 0;  // that returned completions

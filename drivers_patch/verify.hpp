@@ -27,7 +27,7 @@ struct CheckedQueue {
   std::atomic<std::uint32_t> ended{0};
 };
 
-// What is expected of a request's WQE.
+// The WQE that a request should have.
 struct ExpectedWqe {
   ibv_wr_opcode opcode = IBV_WR_SEND;
   bool signaled = false;

@@ -11,7 +11,6 @@
 #include "common/terminal.hpp"
 #include "counters/pcm_iio.hpp"
 #include "counters/pcm_pcie.hpp"
-#include "harness/import/loose_json.hpp"
 #include "harness/import/tool_output.hpp"
 
 namespace verbscope {

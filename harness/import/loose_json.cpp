@@ -1,5 +1,3 @@
-#include "harness/import/loose_json.hpp"
-
 #include <charconv>
 #include <string>
 

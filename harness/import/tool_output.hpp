@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "analysis/perftest_form.hpp"
+#include "common/json.hpp"
 #include "common/record.hpp"
 #include "counters/tool_format.hpp"
 
@@ -100,5 +102,15 @@ class PcmCsv final : public ToolOutput {
   bool damaged_ = false;
   int interval_ = -1;  // counted from 0
 };
+
+// Parser for the JSON of perftest 4.5: names and words without quotes, a comma after the last member.
+struct LooseJson {
+  Json value;
+  std::size_t length;  // length of its text
+};
+
+// Parses the object at the beginning of `text`. Empty if there is none or it is truncated. A word without quotes is a
+// number, a Boolean or a string. The last of several members with one name counts.
+std::optional<LooseJson> read_loose_json(std::string_view text);
 
 }  // namespace verbscope

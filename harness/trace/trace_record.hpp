@@ -11,7 +11,7 @@
 
 namespace verbscope {
 
-// What a traced program did with each queue, as JSON in a record, so that limits and findings can be computed later.
+// The use of each queue by a traced program, as JSON in a record, so that limits and findings can be computed later.
 Json program_json(const driver::Summary& program);
 
 // Restores the parts of the summary that limits_of() and find_costs() read. Throws Error that names `where`.

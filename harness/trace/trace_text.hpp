@@ -1,4 +1,4 @@
-// What a traced process did, as text.
+// The activity of a traced process, as text.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The ibv_wr_* interface: what is built is counted when it is posted, and as ibv_post_send would be.
+// The ibv_wr_* interface: requests are counted when they are posted, like those of ibv_post_send.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Rig : TracedRig {
   ibv_qp_ex* wr = qp.builder();
 };
 
-// All but the times that were taken.
+// All counts except times.
 bool equal(Sums a, Sums b) {
   for (Sums* each : {&a, &b}) {
     each->samples = 0;
@@ -71,7 +71,7 @@ TEST(DriverBuilding, CountsLikeIbvPostSend) {
   post(write.wr);
   build([&] { ibv_wr_send(built.wr), ibv_wr_set_inline_data(built.wr, two.data(), 24); });
   Send inlined(IBV_WR_SEND, 24, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
-  inlined.sge.addr = 128;  // where inline data lie is of no account
+  inlined.sge.addr = 128;  // the address of inline data does not matter
   post(inlined.wr);
   build([&] { ibv_wr_rdma_write(built.wr, 0, 0), ibv_wr_set_sge_list(built.wr, 2, two.data()); });
   Send gathered(IBV_WR_RDMA_WRITE, 0, IBV_SEND_SIGNALED);
@@ -105,7 +105,7 @@ TEST(DriverBuilding, LeavesMissingCallsMissing) {
   EXPECT_NE(rig.qp.builder()->wr_send, nullptr);
 }
 
-// How often a thread came to a QP from another, by either interface.
+// Number of switches of a thread from another QP, by either interface.
 TEST(DriverBuilding, CountsSwitchesBetweenQps) {
   Rig first, second;
   const auto turns = [](const Rig& rig) {

@@ -1,6 +1,5 @@
-// WQEs laid out by hand, read back: every opcode, inline data at the borders of blocks, the end of the queue; and
-// memory that is none. The sizes are those of the tables of the drivers (wire/wqe_segments.hpp has where they come
-// from).
+// Decoding of WQEs that are laid out by hand: every opcode, inline data at block borders, the end of the queue, and
+// invalid memory. Sizes are those of the drivers' structures (sources in wire/wqe_segments.hpp).
 #include "drivers_patch/queue_memory/decode.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +41,7 @@ HandWqe hand_atomic(unsigned opcode) {
   return wqe;
 }
 
-// A queue whose places hold any WQE.
+// A queue with slots for any WQE.
 HandQueue roomy(NicFamily family) {
   return family == NicFamily::mlx5 ? HandQueue(family) : HandQueue(family, 8, 1024);
 }
@@ -76,7 +75,7 @@ struct LaidKind {
   Transport transport;
   HandWqe laid;
   ibv_wr_opcode opcode;
-  std::uint32_t bytes;  // by hand: of both families
+  std::uint32_t bytes;  // computed by hand, for both families
 };
 
 TEST(DecodeWqe, DecodesEveryOpcodeOfEveryTransport) {
@@ -145,7 +144,7 @@ void expect_blocks(NicFamily family, Transport transport, const HandWqe& wqe, st
   }
 }
 
-// mlx5: 64 n - 36, 64 n - 20 and 64 n - 68 bytes fit into n blocks. mlx4: 28, 44 and 0 in the first one and 60 in each
+// mlx5: 64 n - 36, 64 n - 20 and 64 n - 68 bytes fit into n blocks. mlx4: 28, 44 and 0 in the first block, 60 in each
 // further.
 TEST(DecodeWqe, DecodesInlineDataAtBlockBorders) {
   using enum Transport;
@@ -166,7 +165,7 @@ TEST(DecodeWqe, DecodesAnEmptyElement) {
   Wqe read;
   HandQueue mlx5 = roomy(NicFamily::mlx5);
   ASSERT_EQ(decode(mlx5.queue(), Transport::rc, mlx5.lay(laid), read), Refusal::none);
-  EXPECT_EQ(read.bytes, 64u);  // its driver leaves it out
+  EXPECT_EQ(read.bytes, 64u);  // its driver omits it
   EXPECT_EQ(read.elements, 2u);
   HandQueue mlx4 = roomy(NicFamily::mlx4);
   ASSERT_EQ(decode(mlx4.queue(), Transport::rc, mlx4.lay(laid), read), Refusal::none);
@@ -222,7 +221,7 @@ TEST(DecodeWqe, Mlx4FlipsTheOwnerBitEachRound) {
 TEST(DecodeWqe, DecodesBlueFlameWqesOfMlx4) {
   HandQueue memory(NicFamily::mlx4, 8, 256);
   const std::uint32_t position = memory.lay(inlined(hand_one_sided(kWrite), 10));
-  memory.plant(position, 1, 2, 0x0102);  // the position, for the adapter
+  memory.plant(position, 1, 2, 0x0102);  // the position that the adapter reads
   memory.plant(position, 4, 3, 0x001234);
   Wqe read;
   EXPECT_EQ(decode(memory.queue(), Transport::rc, position, read), Refusal::none);
@@ -237,7 +236,7 @@ TEST(DecodeWqe, RefusesWqesThatWereNotWritten) {
     EXPECT_EQ(decode(memory.queue(), Transport::rc, 0, read), Refusal::not_written);
     for (int i = 0; i < 4; ++i) memory.lay(with(hand_send(), {kOne}));
     EXPECT_EQ(decode(memory.queue(), Transport::rc, 3, read), Refusal::none);
-    EXPECT_EQ(decode(memory.queue(), Transport::rc, 4, read), Refusal::not_written);  // the round before
+    EXPECT_EQ(decode(memory.queue(), Transport::rc, 4, read), Refusal::not_written);  // the previous round
     EXPECT_EQ(read.blocks, 0u);
   }
 }

@@ -1,5 +1,5 @@
-// The real programs together: verbscope, the benchmarks beside it, the simulated clusters, the configuration that
-// ships.
+// The real programs together: verbscope, the benchmarks, the simulated clusters and the shipped
+// configuration.
 #include <cmath>
 #include <csignal>
 #include <set>
@@ -173,7 +173,7 @@ TEST(EndToEnd, PredictMatchesTheFiguresOfThePaper) {
   EXPECT_THAT(table, testing::HasSubstr("published: mmio_limit_mops = 87.5"));
 }
 
-// 64 bytes lie in one line, or, from offset 4 on, in two.
+// 64 bytes lie in one line, or in two from offset 4 on.
 TEST(EndToEnd, PredictUsesThePayloadOffset) {
   for (const auto& [offset, lines] : {std::pair{"0", 1}, {"4", 2}, {"4032", 1}}) {
     const Ran ran = run({"predict", "--cluster", "cib", "--verb", "write", "-c", "RC", "-s", "64", "--payload_offset",
@@ -301,7 +301,7 @@ TEST(EndToEnd, EveryShippedSweepFitsItsBenchmarks) {
   int sweeps = 0;
   for (const std::string& sweep : list_configs("sweeps")) {
     const Ran ran = run({"run", sweep, "--hosts", "null", "--out", folder.file("r")});
-    EXPECT_THAT(ran.err, testing::HasSubstr("no point runs on null")) << sweep;  // checked, and not for null
+    EXPECT_THAT(ran.err, testing::HasSubstr("no point runs on null")) << sweep;  // valid, but not for null
     ++sweeps;
   }
   EXPECT_GE(sweeps, 10);
