@@ -67,8 +67,8 @@ class SshLauncher : public Launcher {
 SlurmLauncher::SlurmLauncher() {
   if (std::getenv("SLURM_JOB_ID") == nullptr) {
     fail(
-        "--launcher slurm: this is no Slurm allocation; use salloc, sbatch, or --array to submit the sweep as a job "
-        "array");
+        "--launcher slurm: not inside a Slurm allocation; use salloc or sbatch, or submit the sweep as a job array "
+        "with --array");
   }
   srun_ = find_program("srun");
 }
