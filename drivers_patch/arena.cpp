@@ -10,7 +10,7 @@
 
 #include <cstring>
 
-#include "drivers_patch/checks.hpp"
+#include "drivers_patch/verify.hpp"
 
 namespace verbscope::driver {
 namespace {
@@ -49,10 +49,10 @@ int populate(std::byte* begin, std::uint64_t bytes) {
   return errno;
 }
 
-// As map_room(), with the first `backed` bytes allocated.
-std::byte* backed_room(const char* path, std::uint64_t capacity, std::uint64_t backed) {
+// As map_room(), with the first `provided` bytes allocated.
+std::byte* provided_room(const char* path, std::uint64_t capacity, std::uint64_t provided) {
   auto* const room = static_cast<std::byte*>(map_room(path, capacity));
-  if (room == nullptr || populate(room, backed) == 0) return room;
+  if (room == nullptr || populate(room, provided) == 0) return room;
   munmap(room, capacity);
   errno = ENOSPC;
   return nullptr;
@@ -124,7 +124,7 @@ void clear(ContextChecks& checks) {
 }
 
 // A parent's records, copied by its child and not yet moved to the parent's addresses.
-struct Copy {
+struct ParentRecords {
   std::byte* copy;
   const std::byte* original;
   std::uint64_t used;
@@ -145,19 +145,19 @@ struct Copy {
 };
 
 // Removes a QP's pointers to records that were not copied.
-void cut_off(QpRecord& qp, const Copy& records) {
+void drop_uncopied(QpRecord& qp, const ParentRecords& records) {
   QpCounts* counts = records.first_of(qp.counts.load());
   qp.counts = counts;
   while (counts != nullptr) {
-    QpCounts& kept = records.of(counts);
-    counts = kept.next = records.first_of(kept.next);
+    QpCounts& copied = records.of(counts);
+    counts = copied.next = records.first_of(copied.next);
   }
   if (qp.checked.load() != nullptr && !records.has(qp.checked.load())) qp.checked = nullptr;
   qp.no_samples = true;
 }
 
 // Clears the counts of a record and keeps the description of its object.
-void forget_counts(RecordHead& head, const Copy& records) {
+void reset_counts(RecordHead& head, const ParentRecords& records) {
   switch (head.kind.load()) {
     case RecordKind::qp_counts:
       clear(reinterpret_cast<QpCounts&>(head));
@@ -172,7 +172,7 @@ void forget_counts(RecordHead& head, const Copy& records) {
       clear(reinterpret_cast<ContextRecord&>(head));
       break;
     case RecordKind::queue_pair:
-      cut_off(reinterpret_cast<QpRecord&>(head), records);
+      drop_uncopied(reinterpret_cast<QpRecord&>(head), records);
       break;
     case RecordKind::context_checks:
       clear(reinterpret_cast<ContextChecks&>(head));
@@ -188,12 +188,12 @@ void forget_counts(RecordHead& head, const Copy& records) {
 }  // namespace
 
 int Arena::open(const char* path, std::uint64_t capacity, const WireFacts& wire) {
-  const std::uint64_t backed = std::min(kPiece, capacity);
-  std::byte* const room = backed_room(path, capacity, backed);
+  const std::uint64_t provided = std::min(kPiece, capacity);
+  std::byte* const room = provided_room(path, capacity, provided);
   if (room == nullptr) return errno;
   base_ = room;
   mapped_ = capacity;
-  backed_ = backed;
+  provided_ = provided;
   auto* const made = new (base_) TraceHeader;
   made->capacity = capacity;
   made->used = kFirst;
@@ -203,10 +203,10 @@ int Arena::open(const char* path, std::uint64_t capacity, const WireFacts& wire)
   return 0;
 }
 
-void* Arena::take(std::uint64_t bytes) {
+void* Arena::allocate(std::uint64_t bytes) {
   TraceHeader& known = header();
   const std::uint64_t at = known.used.fetch_add(bytes, std::memory_order_relaxed);
-  if (at + bytes > known.capacity.load(std::memory_order_relaxed) || !back(at + bytes)) return nullptr;
+  if (at + bytes > known.capacity.load(std::memory_order_relaxed) || !provide_pages(at + bytes)) return nullptr;
   auto* const head = reinterpret_cast<RecordHead*>(base_ + at);
   head->bytes = static_cast<std::uint32_t>(bytes);
   // Keeps the store of `bytes`: the compiler may treat memory of a new record as uninitialized.
@@ -215,26 +215,26 @@ void* Arena::take(std::uint64_t bytes) {
 }
 
 // False if the system has no more memory: the capacity then ends here. Threads may request the same range at once.
-bool Arena::back(std::uint64_t end) {
-  std::uint64_t backed = backed_.load();
-  if (end <= backed) return true;
+bool Arena::provide_pages(std::uint64_t end) {
+  std::uint64_t provided = provided_.load();
+  if (end <= provided) return true;
   const std::uint64_t next = std::min(round_up(end, kPiece), mapped_);
-  if (populate(base_ + backed, next - backed) != 0) {
-    header().capacity = backed;
+  if (populate(base_ + provided, next - provided) != 0) {
+    header().capacity = provided;
     return false;
   }
-  while (backed < next && !backed_.compare_exchange_weak(backed, next)) {
+  while (provided < next && !provided_.compare_exchange_weak(provided, next)) {
   }
   return true;
 }
 
-int Arena::divide(const char* path, std::uint64_t used) {
+int Arena::copy_for_child(const char* path, std::uint64_t used) {
   int error = 0;
-  const std::uint64_t backed = std::min(round_up(used, kPiece), mapped_);
-  std::byte* room = backed_room(path, mapped_, backed);
+  const std::uint64_t provided = std::min(round_up(used, kPiece), mapped_);
+  std::byte* room = provided_room(path, mapped_, provided);
   if (room == nullptr) {
     error = errno;
-    room = backed_room("", mapped_, backed);
+    room = provided_room("", mapped_, provided);
     if (room == nullptr) return error;
   }
   constexpr std::uint64_t kBehindMagic = sizeof(TraceHeader::magic);
@@ -244,11 +244,11 @@ int Arena::divide(const char* path, std::uint64_t used) {
   copy.used = used;
   copy.capacity = mapped_;
   begin(copy);
-  const Copy records{room, base_, used};
-  each_record(copy, [&records](const RecordHead& head) { forget_counts(const_cast<RecordHead&>(head), records); });
+  const ParentRecords records{room, base_, used};
+  each_record(copy, [&records](const RecordHead& head) { reset_counts(const_cast<RecordHead&>(head), records); });
   copy.magic = kMagic;
   if (mremap(room, mapped_, mapped_, MREMAP_MAYMOVE | MREMAP_FIXED, base_) == MAP_FAILED) return errno;
-  backed_ = backed;
+  provided_ = provided;
   return error;
 }
 

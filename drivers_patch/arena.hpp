@@ -24,7 +24,7 @@ class Arena {
   // Returns a record, or null if there is no room. Lock-free. The caller fills the record and then publishes it.
   template <class Record>
   Record* make() {
-    void* const room = take(round_up(sizeof(Record), kStep));
+    void* const room = allocate(round_up(sizeof(Record), kStep));
     if (room == nullptr) return nullptr;
     auto* const record = new (room) Record;
     record->head.bytes = static_cast<std::uint32_t>(round_up(sizeof(Record), kStep));
@@ -42,7 +42,7 @@ class Arena {
   // with counts of 0. The parent keeps its counts, and its threads may continue meanwhile. Async-signal-safe, as the
   // child of a process with threads requires. On failure the memory is private to the child, and its counts are in no
   // file. `path`: as for open().
-  int divide(const char* path, std::uint64_t used);
+  int copy_for_child(const char* path, std::uint64_t used);
 
   static constexpr std::uint64_t kStep = 64;  // alignment of records
   static constexpr std::uint64_t kFirst = round_up(sizeof(TraceHeader), kStep);
@@ -51,12 +51,12 @@ class Arena {
   void close();
 
  private:
-  void* take(std::uint64_t bytes);
-  bool back(std::uint64_t end);
+  void* allocate(std::uint64_t bytes);
+  bool provide_pages(std::uint64_t end);
 
   std::byte* base_ = nullptr;
-  std::uint64_t mapped_ = 0;              // bytes
-  std::atomic<std::uint64_t> backed_{0};  // bytes that the system has provided
+  std::uint64_t mapped_ = 0;                // bytes
+  std::atomic<std::uint64_t> provided_{0};  // bytes that the system has provided
 };
 
 // Calls `visit(const RecordHead&)` for each published record, in order of creation, starting at `from` if given. Works

@@ -1,14 +1,12 @@
-#include "drivers_patch/builder.hpp"
-
 #include <algorithm>
 #include <span>
 #include <tuple>
 #include <utility>
 
 #include "drivers_patch/builder_calls.hpp"
+#include "drivers_patch/data_path.hpp"
 #include "drivers_patch/process.hpp"
-#include "drivers_patch/sampling.hpp"
-#include "drivers_patch/shapes.hpp"
+#include "drivers_patch/request_counts.hpp"
 
 namespace verbscope::driver {
 namespace {
@@ -32,7 +30,7 @@ const BuilderCalls& calls_of(const ibv_qp_ex* qp) {
 
 // Null if there is no room: the batch is then only counted as an object without room.
 [[gnu::noinline]] BuilderBatch* make_batch(ibv_qp_ex* qp) {
-  const ErrnoKept kept;
+  const ErrnoGuard errno_guard;
   const BuilderCalls& calls = calls_of(qp);
   QpCounts& counts = qp_counts(static_cast<ibv_qp*>(const_cast<void*>(calls.qp->object)));
   BuilderBatch* const batch = counts.qp == calls.qp ? process.arena.make<BuilderBatch>() : nullptr;

@@ -1,12 +1,17 @@
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 #include "drivers_patch/data_path.hpp"
-#include "drivers_patch/object_keys.hpp"
 #include "drivers_patch/objects.hpp"
-#include "drivers_patch/verified_posts.hpp"
+#include "drivers_patch/process.hpp"
+#include "drivers_patch/verify.hpp"
 
 namespace verbscope::driver {
 namespace {
@@ -22,31 +27,31 @@ DoorbellRegisters registers_of_process() {
 }
 
 // Makes the counts that objects without room share. False if there is no room even for those.
-bool make_shared_counts(WrappedContext& wrapped) {
+bool make_shared_counts(WrappedContext& context) {
   QpRecord* const qp = process.arena.make<QpRecord>();
-  wrapped.other_qps = process.arena.make<QpCounts>();
-  wrapped.other_cqs = process.arena.make<PollCounts>();
-  wrapped.other_srqs = process.arena.make<RecvCounts>();
-  if (qp == nullptr || wrapped.other_qps == nullptr || wrapped.other_cqs == nullptr || wrapped.other_srqs == nullptr) {
+  context.other_qps = process.arena.make<QpCounts>();
+  context.other_cqs = process.arena.make<PollCounts>();
+  context.other_srqs = process.arena.make<RecvCounts>();
+  if (qp == nullptr || context.other_qps == nullptr || context.other_cqs == nullptr || context.other_srqs == nullptr) {
     return false;
   }
   qp->number = process.qps++;
-  qp->context = wrapped.record->number;
+  qp->context = context.record->number;
   qp->no_samples = true;
-  wrapped.other_qps->post_send = wrapped.ops.post_send;
-  wrapped.other_qps->post_recv = wrapped.ops.post_recv;
-  wrapped.other_qps->takes_times = false;
-  wrapped.other_qps->qp = qp;
-  wrapped.other_qps->qp_record = qp->number;
-  wrapped.other_cqs->poll = wrapped.ops.poll_cq;
-  wrapped.other_cqs->arm = wrapped.ops.req_notify_cq;
-  wrapped.other_cqs->number_tag = number_tag(wrapped.record->number);
-  wrapped.other_cqs->unknown = wrapped.other_qps;
-  wrapped.other_srqs->post = wrapped.ops.post_srq_recv;
+  context.other_qps->post_send = context.ops.post_send;
+  context.other_qps->post_recv = context.ops.post_recv;
+  context.other_qps->takes_times = false;
+  context.other_qps->qp = qp;
+  context.other_qps->qp_record = qp->number;
+  context.other_cqs->poll = context.ops.poll_cq;
+  context.other_cqs->arm = context.ops.req_notify_cq;
+  context.other_cqs->number_tag = number_tag(context.record->number);
+  context.other_cqs->unknown = context.other_qps;
+  context.other_srqs->post = context.ops.post_srq_recv;
   Arena::publish(*qp);
-  Arena::publish(*wrapped.other_qps);
-  Arena::publish(*wrapped.other_cqs);
-  Arena::publish(*wrapped.other_srqs);
+  Arena::publish(*context.other_qps);
+  Arena::publish(*context.other_cqs);
+  Arena::publish(*context.other_srqs);
   return true;
 }
 
@@ -71,8 +76,27 @@ void forget(const RecordHead& head, std::uint32_t context) {
 
 }  // namespace
 
+std::optional<NicFamily> family_of_device(const ibv_device* device) {
+  if (device == nullptr) return std::nullopt;
+  char path[sizeof device->ibdev_path + 32];
+  char target[PATH_MAX];
+  // An emulated device (rxe, siw) on an adapter's Ethernet port has the same bus device. Only the adapter's own has
+  // hca_type.
+  snprintf(path, sizeof path, "%s/hca_type", device->ibdev_path);
+  if (access(path, F_OK) != 0) return std::nullopt;
+  snprintf(path, sizeof path, "%s/device/driver", device->ibdev_path);
+  const ssize_t length = readlink(path, target, sizeof target - 1);
+  if (length <= 0) return std::nullopt;
+  const std::string_view whole(target, static_cast<std::size_t>(length));
+  const std::string_view driver = whole.substr(whole.find_last_of('/') + 1);
+  for (const FamilyFacts& family : kFamilies) {
+    if (family.driver == driver) return family.value;
+  }
+  return std::nullopt;
+}
+
 int start_counting(const char* path, std::uint64_t capacity, const WireFacts& wire) {
-  const ErrnoKept kept;
+  const ErrnoGuard errno_guard;
   const std::lock_guard guard(process.control);
   if (!process.lookup.open()) return ENOMEM;
   return process.arena.open(path, capacity, wire);
@@ -80,10 +104,10 @@ int start_counting(const char* path, std::uint64_t capacity, const WireFacts& wi
 
 void attach_context(ibv_context& context, const ContextFacts& facts) {
   if (!counting()) return;
-  const ErrnoKept kept;
+  const ErrnoGuard errno_guard;
   const DirectVerbs direct = process.find_direct == nullptr ? DirectVerbs{} : process.find_direct();
   const std::lock_guard guard(process.control);
-  if (wrapped(&context) != nullptr) return;
+  if (find_context(&context) != nullptr) return;
   ContextRecord* const record = process.arena.make<ContextRecord>();
   auto* const made = record == nullptr ? nullptr : new (std::nothrow) WrappedContext;
   if (made == nullptr) return;
@@ -115,9 +139,9 @@ void attach_context(ibv_context& context, const ContextFacts& facts) {
 
 void detach_context(ibv_context& context) {
   if (!counting()) return;
-  const ErrnoKept kept;
+  const ErrnoGuard errno_guard;
   const std::lock_guard guard(process.control);
-  WrappedContext* const known = wrapped(&context);
+  WrappedContext* const known = find_context(&context);
   if (known == nullptr) return;
   const std::uint32_t number = known->record->number;
   const auto forget_any = [number](const RecordHead& head) {
@@ -140,7 +164,7 @@ void count_registration(const ibv_context& context, const void* address, std::si
   constexpr std::uint64_t kPage = 4096;
   if (!counting()) return;
   const std::lock_guard guard(process.control);
-  const WrappedContext* const known = wrapped(&context);
+  const WrappedContext* const known = find_context(&context);
   if (known == nullptr) return;
   const std::uint64_t begin = key_of(address);
   const std::uint64_t pages = length == 0 ? 0 : (begin + length - 1) / kPage - begin / kPage + 1;
@@ -155,13 +179,13 @@ void count_registration(const ibv_context& context, const void* address, std::si
 void count_deregistration(const ibv_context& context) {
   if (!counting()) return;
   const std::lock_guard guard(process.control);
-  if (const WrappedContext* const known = wrapped(&context)) ++known->record->deregistrations;
+  if (const WrappedContext* const known = find_context(&context)) ++known->record->deregistrations;
 }
 
 void count_address_handle(const ibv_context& context) {
   if (!counting()) return;
   const std::lock_guard guard(process.control);
-  if (const WrappedContext* const known = wrapped(&context)) ++known->record->address_handles;
+  if (const WrappedContext* const known = find_context(&context)) ++known->record->address_handles;
 }
 
 }  // namespace verbscope::driver

@@ -3,13 +3,12 @@
 #include <utility>
 
 #include "drivers_patch/process.hpp"
-#include "drivers_patch/sampling.hpp"
-#include "drivers_patch/shapes.hpp"
+#include "drivers_patch/request_counts.hpp"
 
 namespace verbscope::driver {
 namespace {
 
-constexpr std::uint64_t kTakeBack = ~std::uint64_t{0};  // a weight of -1
+constexpr std::uint64_t kMinusOne = ~std::uint64_t{0};  // a weight of -1
 
 // Returns the end of a run of equal requests with one element each, from `wr` to at most `end`. Compares whole words,
 // which needs the fewest instructions.
@@ -68,7 +67,7 @@ void note_list(QpCounts& counts, std::uint64_t length) {
   add_class(counts.by_list, length);
 }
 
-bool is_to_sample(const QpCounts& counts) {
+bool needs_sample(const QpCounts& counts) {
   return counts.until_sample <= 0 || counts.sample_due;
 }
 
@@ -85,7 +84,7 @@ bool any_signaled(const QpCounts& counts, const ibv_send_wr* wr) {
 }
 
 // Caches the count of the shape of `wr`, which was posted alone, for the next request like it.
-void remember(QpCounts& counts, const ibv_send_wr& wr) {
+void cache_shape(QpCounts& counts, const ibv_send_wr& wr) {
   if (wr.num_sge != 1) return;
   const Shape shape{shape_head(wr), shape_data(*wr.sg_list, counts.offset_mask)};
   std::uint64_t* const count = count_of(counts, {shape.head | kAlone, shape.data});
@@ -98,22 +97,22 @@ void remember(QpCounts& counts, const ibv_send_wr& wr) {
 }
 
 // True if `bad`, which a provider returned, is in the list.
-bool has(const ibv_send_wr* wr, const ibv_send_wr* bad) {
+bool contains(const ibv_send_wr* wr, const ibv_send_wr* bad) {
   while (wr != nullptr && wr != bad) wr = wr->next;
   return wr == bad;
 }
 
 // The provider accepted only the requests before `bad`: counts a shorter list.
 void recount(QpCounts& counts, const ibv_send_wr* wr, const ibv_send_wr* bad, bool alone) {
-  count_list(counts, wr, nullptr, alone, kTakeBack);
+  count_list(counts, wr, nullptr, alone, kMinusOne);
   add(counts.failed_posts);
-  if (!has(wr, bad)) return;
+  if (!contains(wr, bad)) return;
   const bool one = wr != nullptr && wr != bad && wr->next == bad;
   note_list(counts, count_list(counts, wr, bad, one, 1));
 }
 
 // Returns the counts of a QP and makes it the recent one. Counts of a destroyed QP have no object.
-inline QpCounts& take_counts(ibv_qp* qp) {
+inline QpCounts& counts_for_post(ibv_qp* qp) {
   if (recent_qp.qp == qp && recent_qp.counts->object == qp) return *recent_qp.counts;
   QpCounts& counts = qp_counts(qp);
   add(counts.turns);
@@ -130,10 +129,10 @@ inline QpCounts& take_counts(ibv_qp* qp) {
 
 // A post of two or more requests.
 [[gnu::noinline]] int post_several(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
-  QpCounts& counts = take_counts(qp);
+  QpCounts& counts = counts_for_post(qp);
   const std::uint64_t length = count_list(counts, wr, nullptr, false, 1);
   counts.until_sample -= static_cast<std::int64_t>(length);
-  const bool sampled = is_to_sample(counts) && sample(counts, wr);
+  const bool sampled = needs_sample(counts) && sample(counts, wr);
   const int result = counts.post_send(qp, wr, bad_wr);
   if (result != 0) return finish_failed(counts, wr, *bad_wr, sampled, result);
   note_list(counts, length);
@@ -141,13 +140,13 @@ inline QpCounts& take_counts(ibv_qp* qp) {
 }
 
 // A post of one request that matches no recent shape, or of none.
-[[gnu::noinline]] int post_unlike(QpCounts& counts, ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
-  const bool due = is_to_sample(counts);
+[[gnu::noinline]] int post_new_shape(QpCounts& counts, ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  const bool due = needs_sample(counts);
   if (wr != nullptr) {
     count_list(counts, wr, nullptr, true, 1);
     const bool noted = is_atomic(wr->opcode) && counts.atomics.noted < kAtomicsNoted;
     if (noted && !due) note_atomic(counts, wr->wr.atomic.remote_addr);
-    if (!noted) remember(counts, *wr);
+    if (!noted) cache_shape(counts, *wr);
     --counts.until_sample;
   }
   const bool sampled = due && sample(counts, wr);
@@ -155,8 +154,8 @@ inline QpCounts& take_counts(ibv_qp* qp) {
   return result == 0 ? result : finish_failed(counts, wr, *bad_wr, sampled, result);
 }
 
-[[gnu::noinline]] int single_failed(QpCounts& counts, std::uint64_t& count, int result) {
-  add(count, kTakeBack);
+[[gnu::noinline]] int undo_single(QpCounts& counts, std::uint64_t& count, int result) {
+  add(count, kMinusOne);
   add(counts.failed_posts);
   return result;
 }
@@ -166,7 +165,7 @@ inline QpCounts& take_counts(ibv_qp* qp) {
 [[gnu::noinline]] int post_counted(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, QpCounts& counts) {
   const int result = counts.post_send(qp, wr, bad_wr);
   if (result != 0) [[unlikely]]
-    return single_failed(counts, *counts.recent[0].count, result);
+    return undo_single(counts, *counts.recent[0].count, result);
   return result;
 }
 
@@ -182,24 +181,24 @@ inline bool is_recent(const QpCounts& counts, const RecentShape& recent, const i
   const int result = counts.post_send(qp, wr, bad_wr);
   if (result == 0) return result;
   if (sampled) forget_sample(counts);
-  return single_failed(counts, count, result);
+  return undo_single(counts, count, result);
 }
 
 // All posts except those of the most frequent recent shape.
 [[gnu::noinline]] int post_other(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   if (wr != nullptr && wr->next != nullptr) return post_several(qp, wr, bad_wr);
-  QpCounts& counts = take_counts(qp);
+  QpCounts& counts = counts_for_post(qp);
   auto& [first, second] = counts.recent;
-  if (wr == nullptr || is_to_sample(counts)) return post_unlike(counts, qp, wr, bad_wr);
+  if (wr == nullptr || needs_sample(counts)) return post_new_shape(counts, qp, wr, bad_wr);
   const bool is_first = is_recent(counts, first, *wr);
-  if (!is_first && !is_recent(counts, second, *wr)) return post_unlike(counts, qp, wr, bad_wr);
+  if (!is_first && !is_recent(counts, second, *wr)) return post_new_shape(counts, qp, wr, bad_wr);
   std::uint64_t& count = is_first ? *first.count : *second.count;
   const std::uint64_t so_far = count + 1;
   put(count, so_far);
   if (so_far > *first.count) std::swap(first, second);
   if (so_far % kSampleEvery == 0) return post_sampled(counts, count, qp, wr, bad_wr);
   const int result = counts.post_send(qp, wr, bad_wr);
-  return result == 0 ? result : single_failed(counts, count, result);
+  return result == 0 ? result : undo_single(counts, count, result);
 }
 
 void note_recvs(Recvs& recvs, const ibv_recv_wr* wr, const ibv_recv_wr* end, bool failed) {

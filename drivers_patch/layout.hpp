@@ -10,9 +10,8 @@
 #include <cstdint>
 
 #include "drivers_patch/cost.hpp"
+#include "drivers_patch/queue_memory/decode.hpp"
 #include "drivers_patch/queue_memory/send_queue.hpp"
-#include "drivers_patch/queue_memory/wqe.hpp"
-#include "drivers_patch/totals.hpp"
 
 namespace verbscope::driver {
 
@@ -137,7 +136,7 @@ struct Recvs {
   std::uint64_t by_list[kListClasses] = {};
 };
 
-// What one thread did with one QP. Only that thread writes it.
+// The counts of one thread for one QP. Only that thread writes it.
 struct QpCounts {
   static constexpr RecordKind kKind = RecordKind::qp_counts;
   static constexpr std::size_t kShapes = 16;
@@ -240,7 +239,7 @@ struct CqRecord {
   PollCalls calls;               // if it is an extended queue
 };
 
-// What one thread did with one completion queue.
+// The counts of one thread for one completion queue.
 struct PollCounts {
   static constexpr RecordKind kKind = RecordKind::poll_counts;
   RecordHead head;
@@ -273,7 +272,7 @@ struct DifferenceExample {
   std::uint64_t opcode = 0;
   std::uint64_t elements = 0;
   std::uint64_t length = 0;  // payload bytes
-  std::uint64_t reckoned = 0;
+  std::uint64_t expected = 0;
   std::uint64_t found = 0;
 };
 
@@ -284,14 +283,14 @@ struct DifferenceSlot {
   DifferenceExample example;
 };
 
-enum class QueueMemory : std::uint32_t { there, other_adapter, no_direct_verbs };
+enum class QueueMemory : std::uint32_t { readable, other_adapter, no_direct_verbs };
 
 // With --verify: results for the WQEs of one context. All its threads add to it.
 struct ContextChecks {
   static constexpr RecordKind kKind = RecordKind::context_checks;
   RecordHead head;
   std::uint32_t context = 0;
-  QueueMemory memory = QueueMemory::there;
+  QueueMemory memory = QueueMemory::readable;
   std::uint64_t wqes = 0;            // compared
   std::uint64_t left_out = 0;        // not compared: QPs or requests of other types, or overlapping posts
   std::uint64_t without_memory = 0;  // QPs whose memory the provider did not return

@@ -14,7 +14,7 @@ class Lookup {
  public:
   static constexpr unsigned kBits = 18;
   static constexpr std::size_t kPlaces = std::size_t{1} << kBits;
-  static constexpr std::size_t kMax = kPlaces / 4 * 3;
+  static constexpr std::size_t kMaxKeys = kPlaces / 4 * 3;
 
   // False if there is no memory.
   bool open() {
@@ -40,17 +40,17 @@ class Lookup {
 
   // `key` must be new and above 2, because smaller values mark places. False if there are too many keys.
   bool insert(std::uint64_t key, void* value) {
-    if (taken_.fetch_add(1, std::memory_order_relaxed) >= kMax) {
+    if (taken_.fetch_add(1, std::memory_order_relaxed) >= kMaxKeys) {
       taken_.fetch_sub(1, std::memory_order_relaxed);
       return false;
     }
     const std::size_t first = first_of(key);
-    for (std::size_t way = 0;; ++way) {
-      Place& place = places_[(first + way) % kPlaces];
+    for (std::size_t distance = 0;; ++distance) {
+      Place& place = places_[(first + distance) % kPlaces];
       std::uint64_t seen = place.key.load(std::memory_order_relaxed);
       if (seen != kFree && seen != kErased) continue;
       if (!place.key.compare_exchange_strong(seen, kBeingMade, std::memory_order_acquire)) continue;
-      note_way(way);
+      note_distance(distance);
       place.value = value;
       place.key.store(key, std::memory_order_release);
       return true;
@@ -79,9 +79,9 @@ class Lookup {
 
   // Erased places are reused but never become free again, so a search for a missing key cannot rely on finding a free
   // place. It stops after the longest probe distance of any key.
-  void note_way(std::size_t way) {
+  void note_distance(std::size_t distance) {
     std::size_t longest = longest_.load();
-    while (way > longest && !longest_.compare_exchange_weak(longest, way)) {
+    while (distance > longest && !longest_.compare_exchange_weak(longest, distance)) {
     }
   }
 

@@ -1,9 +1,8 @@
 #include "drivers_patch/objects.hpp"
 
-#include "drivers_patch/builder.hpp"
-#include "drivers_patch/extended_cq.hpp"
-#include "drivers_patch/object_keys.hpp"
-#include "drivers_patch/verified_builder.hpp"
+#include "drivers_patch/data_path.hpp"
+#include "drivers_patch/process.hpp"
+#include "drivers_patch/verify.hpp"
 
 namespace verbscope::driver {
 namespace {
@@ -65,9 +64,9 @@ Record* detach(const void* object) {
 
 void attach_qp(ibv_qp& qp, ibv_qp_ex* extended, const ibv_qp_cap& cap, bool signal_all, std::uint32_t mtu) {
   if (!counting()) return;
-  const ErrnoKept kept;
+  const ErrnoGuard errno_guard;
   const std::lock_guard guard(process.control);
-  const WrappedContext* const context = wrapped(qp.context);
+  const WrappedContext* const context = find_context(qp.context);
   if (context == nullptr || find_record<QpRecord>(&qp) != nullptr) return;
   QpRecord* const record = make_qp_record(qp, *context,
                                           {.type = qp.qp_type,
@@ -98,7 +97,7 @@ void modify_qp(const ibv_qp& qp, const ibv_qp_attr& attr, int mask) {
     const bool unused = record->counts.load() == nullptr;
     if (!unused) record->no_samples = true;
   }
-  if (const WrappedContext* const context = wrapped(qp.context)) ++context->record->modifications;
+  if (const WrappedContext* const context = find_context(qp.context)) ++context->record->modifications;
 }
 
 QpRecord* detach_qp(const ibv_qp& qp) {
@@ -108,15 +107,15 @@ QpRecord* detach_qp(const ibv_qp& qp) {
   if (record == nullptr) return nullptr;
   erase_keys(*record);
   record->alive = false;
-  if (const WrappedContext* const context = wrapped(qp.context)) ++context->record->qps_gone;
+  if (const WrappedContext* const context = find_context(qp.context)) ++context->record->qps_gone;
   return record;
 }
 
-void keep_qp(QpRecord* record) {
+void restore_qp(QpRecord* record) {
   if (record == nullptr) return;
   const std::lock_guard guard(process.control);
   record->alive = true;
-  if (const WrappedContext* const context = wrapped(static_cast<const ibv_qp*>(record->object)->context)) {
+  if (const WrappedContext* const context = find_context(static_cast<const ibv_qp*>(record->object)->context)) {
     --context->record->qps_gone;
   }
   insert_keys(*record);
@@ -124,17 +123,17 @@ void keep_qp(QpRecord* record) {
 
 void attach_cq(ibv_cq& cq) {
   if (!counting()) return;
-  const ErrnoKept kept;
+  const ErrnoGuard errno_guard;
   const std::lock_guard guard(process.control);
-  const WrappedContext* const context = wrapped(cq.context);
+  const WrappedContext* const context = find_context(cq.context);
   if (context != nullptr && find_record<CqRecord>(&cq) == nullptr) inserted(make_cq_record(&cq, *context));
 }
 
 void attach_cq_ex(ibv_cq_ex& cq) {
   if (!counting()) return;
-  const ErrnoKept kept;
+  const ErrnoGuard errno_guard;
   const std::lock_guard guard(process.control);
-  const WrappedContext* const context = wrapped(cq.context);
+  const WrappedContext* const context = find_context(cq.context);
   if (context == nullptr || find_record<CqRecord>(&cq) != nullptr) return;
   if (CqRecord* const record = inserted(make_cq_record(&cq, *context))) wrap_polling(cq, record->calls);
 }
@@ -143,7 +142,7 @@ CqRecord* detach_cq(const ibv_cq& cq) {
   return detach<CqRecord>(&cq);
 }
 
-void keep_cq(CqRecord* record) {
+void restore_cq(CqRecord* record) {
   if (record == nullptr) return;
   const std::lock_guard guard(process.control);
   inserted(record);
@@ -151,9 +150,9 @@ void keep_cq(CqRecord* record) {
 
 void attach_srq(ibv_srq& srq, std::uint32_t max_sge) {
   if (!counting()) return;
-  const ErrnoKept kept;
+  const ErrnoGuard errno_guard;
   const std::lock_guard guard(process.control);
-  const WrappedContext* const context = wrapped(srq.context);
+  const WrappedContext* const context = find_context(srq.context);
   if (context != nullptr && find_record<SrqRecord>(&srq) == nullptr) inserted(make_srq_record(srq, *context, max_sge));
 }
 
@@ -161,7 +160,7 @@ SrqRecord* detach_srq(const ibv_srq& srq) {
   return detach<SrqRecord>(&srq);
 }
 
-void keep_srq(SrqRecord* record) {
+void restore_srq(SrqRecord* record) {
   if (record == nullptr) return;
   const std::lock_guard guard(process.control);
   inserted(record);

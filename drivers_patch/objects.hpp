@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "drivers_patch/process.hpp"
+#include "wire/nic_family.hpp"
 
 namespace verbscope::driver {
 
@@ -42,17 +43,17 @@ void modify_qp(const ibv_qp& qp, const ibv_qp_attr& attr, int mask);
 // Call before the QP is destroyed, because another QP may get its address at once. Returns its record, or null.
 QpRecord* detach_qp(const ibv_qp& qp);
 // Undoes detach_qp() if the QP could not be destroyed.
-void keep_qp(QpRecord* record);
+void restore_qp(QpRecord* record);
 
 void attach_cq(ibv_cq& cq);
 // Counts the calls of the extended interface, too.
 void attach_cq_ex(ibv_cq_ex& cq);
-// As detach_qp() and keep_qp().
+// As detach_qp() and restore_qp().
 CqRecord* detach_cq(const ibv_cq& cq);
-void keep_cq(CqRecord* record);
+void restore_cq(CqRecord* record);
 void attach_srq(ibv_srq& srq, std::uint32_t max_sge);
 SrqRecord* detach_srq(const ibv_srq& srq);
-void keep_srq(SrqRecord* record);
+void restore_srq(SrqRecord* record);
 
 // Memory of `length` bytes from `address` was registered.
 void count_registration(const ibv_context& context, const void* address, std::size_t length);
@@ -65,11 +66,14 @@ CqRecord* adopt_cq(ibv_cq* cq, const WrappedContext& context);
 SrqRecord* adopt_srq(ibv_srq* srq, const WrappedContext& context);
 
 // The assumed path MTU of a QP until modify_qp() sets it.
-inline constexpr std::uint32_t kLargestMtu = 4096;
+inline constexpr std::uint32_t kInitialMtu = 4096;
 
 // 256 to 4096.
 constexpr std::uint32_t mtu_bytes_of(ibv_mtu mtu) {
   return 128u << static_cast<unsigned>(mtu);
 }
+
+// Derived from the device's kernel driver; none if it is another's or has no driver. Allocates nothing.
+std::optional<NicFamily> family_of_device(const ibv_device* device);
 
 }  // namespace verbscope::driver

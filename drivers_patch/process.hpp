@@ -10,7 +10,7 @@
 
 #include "drivers_patch/arena.hpp"
 #include "drivers_patch/lookup.hpp"
-#include "drivers_patch/queue_memory/direct_verbs.hpp"
+#include "drivers_patch/queue_memory/send_queue.hpp"
 #include "wire/doorbell.hpp"
 
 namespace verbscope::driver {
@@ -102,7 +102,7 @@ Record* find_record(const void* object) {
   return static_cast<Record*>(process.lookup.find(kRecordBits | key_of(object)));
 }
 // The wrapped context at this address, or null.
-inline WrappedContext* wrapped(const ibv_context* context) {
+inline WrappedContext* find_context(const ibv_context* context) {
   return static_cast<WrappedContext*>(process.lookup.find(kRecordBits | key_of(context)));
 }
 
@@ -131,23 +131,56 @@ inline QpCounts& numbered_counts(std::uint64_t number_key, QpCounts& other) {
 }
 
 // Assigns bits to this thread if it has none. False if there are too many threads.
-bool know_thread();
+bool register_thread();
 
 // For programs whose threads are not system threads (fibers of a simulated machine). add_thread() returns the number of
-// a new thread, or 0 if there are too many. be_thread() attributes counts to that thread from now on.
+// a new thread, or 0 if there are too many. set_thread() attributes counts to that thread from now on.
 std::uint32_t add_thread();
-void be_thread(std::uint32_t number);
+void set_thread(std::uint32_t number);
 
 // Restores errno at its end.
-class ErrnoKept {
+class ErrnoGuard {
  public:
-  ErrnoKept();
-  ErrnoKept(const ErrnoKept&) = delete;
-  ErrnoKept& operator=(const ErrnoKept&) = delete;
-  ~ErrnoKept();
+  ErrnoGuard();
+  ErrnoGuard(const ErrnoGuard&) = delete;
+  ErrnoGuard& operator=(const ErrnoGuard&) = delete;
+  ~ErrnoGuard();
 
  private:
   int value_;
 };
+
+// The lookup keys of an object: one for its record, and one per thread for that thread's counts. Callers hold
+// process.control.
+inline std::uint64_t record_key(const void* object) {
+  return kRecordBits | key_of(object);
+}
+
+// Erases the keys of all threads for an object.
+void erase_thread_keys(std::uint64_t key);
+
+// All keys of a QP. False if there is no room.
+bool insert_keys(QpRecord& qp);
+void erase_keys(const QpRecord& qp);
+
+// Keys of a completion queue or a shared receive queue.
+template <class Record>
+bool insert_keys(Record& record) {
+  return process.lookup.insert(record_key(record.object), &record);
+}
+template <class Record>
+void erase_keys(const Record& record) {
+  process.lookup.erase(record_key(record.object));
+  erase_thread_keys(key_of(record.object));
+}
+
+// Support for processes that count and fork: the child counts from 0 into its own file, and no lock is held in it. The
+// forking thread calls these around the fork, as pthread_atfork() does. Without counting they only take the lock.
+//
+// Locks the control path until one of the functions below.
+void lock_for_fork();
+void unlock_in_parent();
+// `path`: the child's own file, as for start_counting().
+void restart_in_child(const char* path);
 
 }  // namespace verbscope::driver

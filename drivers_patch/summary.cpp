@@ -1,17 +1,53 @@
 #include "drivers_patch/summary.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <fstream>
 #include <map>
 
+#include "common/error.hpp"
+#include "common/fd.hpp"
+#include "drivers_patch/arena.hpp"
 #include "drivers_patch/process.hpp"
-#include "drivers_patch/shapes.hpp"
+#include "drivers_patch/request_counts.hpp"
 
 namespace verbscope::driver {
 namespace {
 
+constexpr const char* kExtension = ".trace";
+
+// A file mapped for reading.
+class Mapping {
+ public:
+  Mapping(const std::string& path, std::size_t bytes) : bytes_(bytes) {
+    const Fd file(check(fmt::format("open {}", path), open(path.c_str(), O_RDONLY | O_CLOEXEC)));
+    memory_ = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (memory_ == MAP_FAILED) throw_errno(fmt::format("mmap {}", path), errno);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() { munmap(memory_, bytes_); }
+
+  const TraceHeader& header() const { return *static_cast<const TraceHeader*>(memory_); }
+
+ private:
+  void* memory_;
+  std::size_t bytes_;
+};
+
+// True if the file is complete enough to be read: its magic number is written last.
+bool is_ready(const std::filesystem::path& path) {
+  std::uint64_t mark = 0;
+  std::ifstream file(path, std::ios::binary);
+  return file.read(reinterpret_cast<char*>(&mark), sizeof mark) && mark == kMagic;
+}
+
 // Copies counts that another thread may be changing.
 template <class T>
-T seen(const T& counts) {
+T snapshot(const T& counts) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint64_t) == 0);
   T copy;
   const auto* const from = reinterpret_cast<const std::uint64_t*>(&counts);
@@ -21,8 +57,8 @@ T seen(const T& counts) {
 }
 
 template <std::size_t size>
-void add_seen(std::uint64_t (&into)[size], const std::uint64_t (&counts)[size]) {
-  for (std::size_t i = 0; i < size; ++i) into[i] += seen(counts[i]);
+void add_snapshot(std::uint64_t (&into)[size], const std::uint64_t (&counts)[size]) {
+  for (std::size_t i = 0; i < size; ++i) into[i] += snapshot(counts[i]);
 }
 
 template <class T>
@@ -32,14 +68,14 @@ void add(T& into, const T& counts) {
 
 // Adds requests and completions that were counted by shape, and their cost.
 void add_shapes(const WireFacts& wire, const QpFacts& facts, const QpCounts& counts, Sums& sums) {
-  sums.sends = seen(counts.spilled);
+  sums.sends = snapshot(counts.spilled);
   for (const ShapeSlot& slot : counts.shapes) {
-    const ShapeSlot one = seen(slot);
+    const ShapeSlot one = snapshot(slot);
     if (one.count > 0) add_request(wire, facts, request_of({one.head, one.data}), one.count, sums.sends);
   }
-  sums.received = seen(counts.received_spilled);
+  sums.received = snapshot(counts.received_spilled);
   for (const ReceiveSlot& slot : counts.received) {
-    const ReceiveSlot one = seen(slot);
+    const ReceiveSlot one = snapshot(slot);
     if (one.count == 0) continue;
     add_received(wire, facts, one.shape & 0xffffffff, (one.shape & kWithoutMemory) == 0, one.count, sums.received);
   }
@@ -48,14 +84,14 @@ void add_shapes(const WireFacts& wire, const QpFacts& facts, const QpCounts& cou
 Sums sums_of(const WireFacts& wire, const QpFacts& facts, const QpCounts& counts) {
   Sums sums;
   add_shapes(wire, facts, counts, sums);
-  sums.lists = seen(counts.lists);
-  sums.failed_posts = seen(counts.failed_posts);
-  sums.send_completions = seen(counts.send_completions);
-  sums.samples = seen(counts.samples);
-  sums.recvs = seen(counts.recvs);
-  add_seen(sums.by_list, counts.by_list);
-  add_seen(sums.by_status, counts.by_status);
-  add_seen(sums.by_time, counts.by_time);
+  sums.lists = snapshot(counts.lists);
+  sums.failed_posts = snapshot(counts.failed_posts);
+  sums.send_completions = snapshot(counts.send_completions);
+  sums.samples = snapshot(counts.samples);
+  sums.recvs = snapshot(counts.recvs);
+  add_snapshot(sums.by_list, counts.by_list);
+  add_snapshot(sums.by_status, counts.by_status);
+  add_snapshot(sums.by_time, counts.by_time);
   add(sums.pcie, sums.sends.pcie);
   add(sums.pcie, sums.received.pcie);
   add_doorbells(wire, sums.doorbells(), sums.sends.doorbell_blocks, sums.pcie);
@@ -66,19 +102,19 @@ Sums sums_of(const WireFacts& wire, const QpFacts& facts, const QpCounts& counts
 
 Sums sums_of(const WireFacts& wire, const PollCounts& counts) {
   Sums sums;
-  sums.empty_polls = seen(counts.empty);
-  sums.polls = seen(counts.polls);
-  sums.polled = seen(counts.completions);
-  sums.failed_polls = seen(counts.failed);
-  sums.arms = seen(counts.arms);
-  add_seen(sums.by_batch, counts.by_batch);
+  sums.empty_polls = snapshot(counts.empty);
+  sums.polls = snapshot(counts.polls);
+  sums.polled = snapshot(counts.completions);
+  sums.failed_polls = snapshot(counts.failed);
+  sums.arms = snapshot(counts.arms);
+  add_snapshot(sums.by_batch, counts.by_batch);
   add_armings(wire, sums.arms, sums.pcie);
   return sums;
 }
 
 Sums sums_of(const WireFacts& wire, const RecvCounts& counts, std::uint32_t max_sge) {
   Sums sums;
-  sums.recvs = seen(counts.recvs);
+  sums.recvs = snapshot(counts.recvs);
   add_recvs(wire, shared_recv_stride(max_sge), sums.recvs.recvs, 0, sums.pcie);
   return sums;
 }
@@ -121,11 +157,11 @@ class Reader {
 
   void read(const ContextRecord& from) {
     contexts_[from.number] = summary_.contexts.size();
-    summary_.contexts.push_back({from.number, from.device, from.family_known, from.family, seen(from.registrations),
-                                 seen(from.deregistrations), seen(from.registered_bytes), seen(from.registered_pages),
-                                 seen(from.qps_made), seen(from.qps_gone), seen(from.cqs_made),
-                                 seen(from.modifications), seen(from.address_handles), seen(from.late_registrations),
-                                 seen(from.late_pages)});
+    summary_.contexts.push_back({from.number, from.device, from.family_known, from.family, snapshot(from.registrations),
+                                 snapshot(from.deregistrations), snapshot(from.registered_bytes),
+                                 snapshot(from.registered_pages), snapshot(from.qps_made), snapshot(from.qps_gone),
+                                 snapshot(from.cqs_made), snapshot(from.modifications), snapshot(from.address_handles),
+                                 snapshot(from.late_registrations), snapshot(from.late_pages)});
   }
 
   void read(const QpRecord& qp) {
@@ -164,16 +200,16 @@ class Reader {
                  .thread = counts.thread,
                  .requests = {},
                  .lists = sums.lists,
-                 .turns = seen(counts.turns),
+                 .turns = snapshot(counts.turns),
                  .send_completions = sums.send_completions,
                  .recvs = sums.recvs.recvs,
                  .recv_posts = sums.recvs.posts,
                  .received = sums.received.completions,
                  .received_bytes = sums.received.payload_bytes,
-                 .reads_outstanding = seen(counts.reads_outstanding),
-                 .atomics = seen(counts.atomics)};
+                 .reads_outstanding = snapshot(counts.reads_outstanding),
+                 .atomics = snapshot(counts.atomics)};
     for (const ShapeSlot& slot : counts.shapes) {
-      const ShapeSlot one = seen(slot);
+      const ShapeSlot one = snapshot(slot);
       if (one.count > 0) use.requests.push_back({request_of({one.head, one.data}), one.count});
     }
     summary_.uses.push_back(std::move(use));
@@ -182,7 +218,8 @@ class Reader {
   void read(const PollCounts& counts) {
     const Sums sums = sums_of(summary_.wire, counts);
     add_to_thread(counts.thread, sums);
-    summary_.poll_uses.push_back({counts.thread, sums.polls, sums.empty_polls, seen(counts.in_passing), sums.polled});
+    summary_.poll_uses.push_back(
+        {counts.thread, sums.polls, sums.empty_polls, snapshot(counts.in_passing), sums.polled});
     if (const auto found = cq_contexts_.find(counts.cq_record); found != cq_contexts_.end()) {
       add_to_context(found->second, sums);
     }
@@ -201,15 +238,15 @@ class Reader {
   void read(const ContextChecks& from) {
     CheckSummary checks{.context = from.context,
                         .memory = from.memory,
-                        .wqes = seen(from.wqes),
-                        .left_out = seen(from.left_out),
-                        .without_memory = seen(from.without_memory),
-                        .first_error = seen(from.first_error),
+                        .wqes = snapshot(from.wqes),
+                        .left_out = snapshot(from.left_out),
+                        .without_memory = snapshot(from.without_memory),
+                        .first_error = snapshot(from.first_error),
                         .differences = {}};
     for (std::size_t kind = 0; kind < kDifferences; ++kind) {
       const DifferenceSlot& slot = from.differences[kind];
       CheckSummary::Found& found = checks.differences[kind];
-      found.count = seen(slot.count);
+      found.count = snapshot(slot.count);
       found.filled = __atomic_load_n(&slot.filled, __ATOMIC_ACQUIRE) != 0;
       if (found.filled) found.example = slot.example;
     }
@@ -235,21 +272,45 @@ class Reader {
 };
 
 // Removes unused shared counts, and uses of QPs by threads that did nothing with them.
-void leave_out_unused(Summary& summary) {
-  std::vector<std::uint32_t> places;
-  std::vector<QpSummary> kept;
+void remove_unused(Summary& summary) {
+  std::vector<std::uint32_t> new_index;
+  std::vector<QpSummary> used;
   for (QpSummary& qp : summary.qps) {
-    places.push_back(static_cast<std::uint32_t>(kept.size()));
-    if (!qp.unknown || !qp.threads.empty() || qp.sums.posts() > 0) kept.push_back(std::move(qp));
+    new_index.push_back(static_cast<std::uint32_t>(used.size()));
+    if (!qp.unknown || !qp.threads.empty() || qp.sums.posts() > 0) used.push_back(std::move(qp));
   }
-  summary.qps = std::move(kept);
+  summary.qps = std::move(used);
   std::erase_if(summary.uses, [](const QueueUse& use) {
     return use.requests.empty() && use.recvs + use.received + use.send_completions == 0;
   });
-  for (QueueUse& use : summary.uses) use.qp = places[use.qp];
+  for (QueueUse& use : summary.uses) use.qp = new_index[use.qp];
 }
 
 }  // namespace
+
+Summary read_trace_file(const std::filesystem::path& path) {
+  const auto bytes = std::filesystem::file_size(path);
+  if (bytes < Arena::kFirst) fail("{}: not a file of a traced process: {} bytes", path.string(), bytes);
+  const Mapping mapping(path.string(), bytes);
+  const TraceHeader& header = mapping.header();
+  if (header.magic != kMagic) fail("{}: not a file of a traced process", path.string());
+  if (header.layout != kLayout) fail("{}: written by another build of {}", path.string(), kLibrary);
+  if (header.capacity > bytes) {
+    fail("{}: truncated: {} of {} bytes", path.string(), bytes, header.capacity.load());
+  }
+  return summarize(header);
+}
+
+std::vector<Summary> read_trace_folder(const std::filesystem::path& folder) {
+  std::vector<Summary> summaries;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == kExtension && is_ready(entry.path())) {
+      summaries.push_back(read_trace_file(entry.path()));
+    }
+  }
+  std::ranges::sort(summaries, {}, &Summary::began_ns);
+  return summaries;
+}
 
 std::uint64_t Sums::requests() const {
   std::uint64_t all = 0;
@@ -277,7 +338,7 @@ Summary summarize(const TraceHeader& header) {
                   .whole = {}};
   Reader reader(summary);
   each_record(header, [&reader](const RecordHead& head) { reader.read(head); });
-  leave_out_unused(summary);
+  remove_unused(summary);
   return summary;
 }
 

@@ -1,7 +1,9 @@
-// Sums of the records of a process: per QP, per thread and in total.
+// Sums of the records of a process: per QP, per thread and in total. Also reads the files that traced processes write,
+// while they run or after they have ended.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -42,7 +44,7 @@ struct CountedRequests {
   std::uint64_t count = 0;
 };
 
-// What one thread did with one QP: the input of findings and limits.
+// The activity of one thread on one QP: the input of findings and limits.
 struct QueueUse {
   std::uint32_t qp = 0;  // index in Summary::qps
   std::uint32_t thread = 0;
@@ -56,7 +58,7 @@ struct QueueUse {
   AtomicAddresses atomics;
 };
 
-// What one thread did with one completion queue.
+// The polls of one thread on one completion queue.
 struct PollUse {
   std::uint32_t thread = 0;
   std::uint64_t polls = 0;  // that returned completions
@@ -107,7 +109,7 @@ struct CheckSummary {
     DifferenceExample example;
   };
   std::uint32_t context = 0;
-  QueueMemory memory = QueueMemory::there;
+  QueueMemory memory = QueueMemory::readable;
   std::uint64_t wqes = 0, left_out = 0, without_memory = 0, first_error = 0;
   Found differences[kDifferences];
 };
@@ -134,5 +136,19 @@ Summary summarize(const TraceHeader& header);
 
 // Summarizes this process's own counts.
 Summary summarize_process();
+
+// Summarizes the file at `path`. Throws Error if it cannot be read, is not a trace file, is truncated, or was written
+// by another build of the library.
+Summary read_trace_file(const std::filesystem::path& path);
+
+// All files of a folder, ordered by the start of their processes. Skips files that are still being created.
+std::vector<Summary> read_trace_folder(const std::filesystem::path& folder);
+
+// The variables that a traced program needs in its environment, besides LD_PRELOAD, and the library's name in the
+// folder of the programs.
+inline constexpr const char* kFolderVariable = "VERBSCOPE_TRACE_DIR";
+inline constexpr const char* kNicVariable = "VERBSCOPE_TRACE_NIC";
+inline constexpr const char* kVerifyVariable = "VERBSCOPE_TRACE_VERIFY";  // set: --verify
+inline constexpr const char* kLibrary = "libverbscope_trace.so";
 
 }  // namespace verbscope::driver

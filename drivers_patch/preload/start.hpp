@@ -8,6 +8,6 @@
 namespace verbscope::driver {
 
 // Call with each context of the program. Starts counting with the first one of the process, and wraps each.
-void see_context(ibv_context& context);
+void ensure_attached(ibv_context& context);
 
 }  // namespace verbscope::driver

@@ -23,8 +23,8 @@ ibv_mr* registered(ibv_pd* pd, const void* address, std::size_t length, Register
   ibv_mr* const mr = provider();
   --registering;
   if (mr != nullptr && registering == 0) {
-    const ErrnoKept kept;
-    see_context(*pd->context);
+    const ErrnoGuard errno_guard;
+    ensure_attached(*pd->context);
     count_registration(*pd->context, address, length);
   }
   return mr;
@@ -33,14 +33,14 @@ ibv_mr* registered(ibv_pd* pd, const void* address, std::size_t length, Register
 // Removes an object from the lookup before it is destroyed, because its address may be reused at once, and restores it
 // if destroying fails.
 template <class Record, class Object>
-int destroyed(Object* object, Record* (*detach)(const Object&), void (*keep)(Record*), int (*provider)(Object*)) {
+int destroyed(Object* object, Record* (*detach)(const Object&), void (*restore)(Record*), int (*provider)(Object*)) {
   const int before = errno;
   Record* const record = detach(*object);
   errno = before;
   const int result = provider(object);
   if (result != 0) {
-    const ErrnoKept kept;
-    keep(record);
+    const ErrnoGuard errno_guard;
+    restore(record);
   }
   return result;
 }
@@ -49,20 +49,20 @@ int destroyed(Object* object, Record* (*detach)(const Object&), void (*keep)(Rec
 
 EXPORTED ibv_context* ibv_open_device(ibv_device* device) {
   ibv_context* const context = VERBSCOPE_PROVIDER(ibv_open_device, "IBVERBS_1.1")(device);
-  if (context != nullptr) see_context(*context);
+  if (context != nullptr) ensure_attached(*context);
   return context;
 }
 
 EXPORTED ibv_context* ibv_import_device(int fd) {
   ibv_context* const context = VERBSCOPE_PROVIDER(ibv_import_device, "IBVERBS_1.10")(fd);
-  if (context != nullptr) see_context(*context);
+  if (context != nullptr) ensure_attached(*context);
   return context;
 }
 
 EXPORTED int ibv_close_device(ibv_context* context) {
   detach_context(*context);
   const int result = VERBSCOPE_PROVIDER(ibv_close_device, "IBVERBS_1.1")(context);
-  if (result != 0) see_context(*context);
+  if (result != 0) ensure_attached(*context);
   return result;
 }
 
@@ -70,34 +70,34 @@ EXPORTED ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_conte
                                int vector) {
   ibv_cq* const cq = VERBSCOPE_PROVIDER(ibv_create_cq, "IBVERBS_1.1")(context, entries, cq_context, channel, vector);
   if (cq == nullptr) return cq;
-  see_context(*cq->context);
+  ensure_attached(*cq->context);
   attach_cq(*cq);
   return cq;
 }
 
 EXPORTED int ibv_destroy_cq(ibv_cq* cq) {
-  return destroyed(cq, detach_cq, keep_cq, VERBSCOPE_PROVIDER(ibv_destroy_cq, "IBVERBS_1.1"));
+  return destroyed(cq, detach_cq, restore_cq, VERBSCOPE_PROVIDER(ibv_destroy_cq, "IBVERBS_1.1"));
 }
 
 EXPORTED ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   const std::uint32_t max_sge = attr->attr.max_sge;
   ibv_srq* const srq = VERBSCOPE_PROVIDER(ibv_create_srq, "IBVERBS_1.1")(pd, attr);
   if (srq == nullptr) return srq;
-  see_context(*srq->context);
+  ensure_attached(*srq->context);
   attach_srq(*srq, max_sge);
   return srq;
 }
 
 EXPORTED int ibv_destroy_srq(ibv_srq* srq) {
-  return destroyed(srq, detach_srq, keep_srq, VERBSCOPE_PROVIDER(ibv_destroy_srq, "IBVERBS_1.1"));
+  return destroyed(srq, detach_srq, restore_srq, VERBSCOPE_PROVIDER(ibv_destroy_srq, "IBVERBS_1.1"));
 }
 
 EXPORTED ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   const ibv_qp_cap asked = attr->cap;
   ibv_qp* const qp = VERBSCOPE_PROVIDER(ibv_create_qp, "IBVERBS_1.1")(pd, attr);
   if (qp == nullptr) return qp;
-  see_context(*qp->context);
-  attach_qp(*qp, nullptr, asked, attr->sq_sig_all != 0, kLargestMtu);
+  ensure_attached(*qp->context);
+  attach_qp(*qp, nullptr, asked, attr->sq_sig_all != 0, kInitialMtu);
   return qp;
 }
 
@@ -108,7 +108,7 @@ EXPORTED int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 }
 
 EXPORTED int ibv_destroy_qp(ibv_qp* qp) {
-  return destroyed(qp, detach_qp, keep_qp, VERBSCOPE_PROVIDER(ibv_destroy_qp, "IBVERBS_1.1"));
+  return destroyed(qp, detach_qp, restore_qp, VERBSCOPE_PROVIDER(ibv_destroy_qp, "IBVERBS_1.1"));
 }
 
 EXPORTED ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) {

@@ -1,9 +1,12 @@
 #include "drivers_patch/queue_memory/send_queue.hpp"
 
+#include <dlfcn.h>
 #include <endian.h>
+#include <infiniband/mlx4dv.h>
 #include <infiniband/mlx5dv.h>
 
 #include <bit>
+#include <cerrno>
 #include <cstring>
 
 #include "wire/nic_family.hpp"
@@ -41,6 +44,44 @@ std::uint32_t find_next(const SendQueue& queue) {
   return (slot + (owner ? queue.slots : 0)) % (2 * queue.slots);
 }
 
+// Searches global symbols first, then the provider itself, because libibverbs opens its providers with local symbols.
+void* find_function(const char* name, const char* library) {
+  if (void* const found = dlsym(RTLD_DEFAULT, name)) return found;
+  void* const loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  if (loaded == nullptr) return nullptr;
+  void* const found = dlsym(loaded, name);
+  dlclose(loaded);  // it stays loaded as long as its contexts
+  return found;
+}
+
+int query_mlx5(const DirectVerbs& direct, ibv_qp& qp, SendQueue& queue) {
+  mlx5dv_qp info{};
+  mlx5dv_obj object{};
+  object.qp = {&qp, &info};
+  if (const int error = direct.mlx5_init_obj(&object, MLX5DV_OBJ_QP); error != 0) return error;
+  queue.memory = static_cast<const std::byte*>(info.sq.buf);
+  queue.slots = info.sq.wqe_cnt;
+  queue.slot_bytes = info.sq.stride;
+  queue.doorbell_record = info.dbrec;
+  return 0;
+}
+
+int query_mlx4(const DirectVerbs& direct, ibv_qp& qp, SendQueue& queue) {
+  constexpr int kMinShift = 6, kMaxShift = 16;
+  mlx4dv_qp info{};
+  mlx4dv_obj object{};
+  object.qp = {&qp, &info};
+  if (const int error = direct.mlx4_init_obj(&object, MLX4DV_OBJ_QP); error != 0) return error;
+  if (info.buf.buf == nullptr || info.sq.offset < 0) return EINVAL;
+  if (info.sq.wqe_shift < kMinShift || info.sq.wqe_shift > kMaxShift) return EINVAL;
+  const auto offset = static_cast<std::uint64_t>(info.sq.offset);
+  if (offset + (std::uint64_t{info.sq.wqe_cnt} << info.sq.wqe_shift) > info.buf.length) return EINVAL;
+  queue.memory = static_cast<const std::byte*>(info.buf.buf) + offset;
+  queue.slots = info.sq.wqe_cnt;
+  queue.slot_bytes = 1u << info.sq.wqe_shift;
+  return 0;
+}
+
 }  // namespace
 
 bool is_queue(const SendQueue& queue) {
@@ -71,6 +112,25 @@ void copy_from(const SendQueue& queue, std::uint32_t position, std::size_t skip,
     const auto word = read_shared<std::uint64_t>(queue.memory + from % queue.bytes());
     std::memcpy(&copy[to], &word, sizeof word);
   }
+}
+
+DirectVerbs find_direct_verbs() {
+  DirectVerbs direct;
+  direct.mlx4_init_obj =
+      reinterpret_cast<decltype(direct.mlx4_init_obj)>(find_function("mlx4dv_init_obj", "libmlx4.so.1"));
+  direct.mlx5_init_obj =
+      reinterpret_cast<decltype(direct.mlx5_init_obj)>(find_function("mlx5dv_init_obj", "libmlx5.so.1"));
+  return direct;
+}
+
+int find_send_queue(const DirectVerbs& direct, NicFamily family, ibv_qp& qp, SendQueue& queue) {
+  if (!direct.has(family)) return ENOSYS;
+  SendQueue candidate{.family = family};
+  const int error = family == NicFamily::mlx5 ? query_mlx5(direct, qp, candidate) : query_mlx4(direct, qp, candidate);
+  if (error != 0) return error;
+  if (!is_queue(candidate)) return EINVAL;
+  queue = candidate;
+  return 0;
 }
 
 }  // namespace verbscope::driver

@@ -1,11 +1,17 @@
-// The memory of a send queue: where its driver writes next, and copies of WQEs.
+// The memory of a send queue: found by the direct-verbs interface of its provider, where its driver writes next, and
+// copies of WQEs.
 #pragma once
+
+#include <infiniband/verbs.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "wire/nic_family.hpp"
+
+struct mlx4dv_obj;
+struct mlx5dv_obj;
 
 namespace verbscope::driver {
 
@@ -41,5 +47,22 @@ inline bool owner_at(const SendQueue& queue, std::uint32_t position) {
 // Copies from a position, starting `skip` bytes after its begin, and wraps around the queue's end. `skip` and the size
 // are multiples of 8.
 void copy_from(const SendQueue& queue, std::uint32_t position, std::size_t skip, std::span<std::byte> copy);
+
+// Functions of the providers; null if not loaded.
+struct DirectVerbs {
+  int (*mlx4_init_obj)(mlx4dv_obj* object, std::uint64_t type) = nullptr;
+  int (*mlx5_init_obj)(mlx5dv_obj* object, std::uint64_t type) = nullptr;
+
+  bool has(NicFamily family) const {
+    return family == NicFamily::mlx4 ? mlx4_init_obj != nullptr : mlx5_init_obj != nullptr;
+  }
+};
+
+// Searches the libraries that this process has loaded.
+DirectVerbs find_direct_verbs();
+
+// Gets the send queue of a QP of an adapter of `family`. Returns 0, ENOSYS without the function, the function's error,
+// or EINVAL if it returned no valid queue.
+int find_send_queue(const DirectVerbs& direct, NicFamily family, ibv_qp& qp, SendQueue& queue);
 
 }  // namespace verbscope::driver

@@ -8,15 +8,14 @@
 
 #include "common/error.hpp"
 #include "common/record.hpp"
-#include "harness/cluster/remote_call.hpp"
+#include "harness/cluster/launcher.hpp"
 #include "harness/process/child.hpp"
-#include "harness/process/find_program.hpp"
 #include "harness/process/temp_folder.hpp"
 
 namespace verbscope {
 namespace {
 
-constexpr std::chrono::seconds kAskLimit{60};
+constexpr std::chrono::seconds kQueryLimit{60};
 constexpr std::chrono::seconds kCopyLimit{600};
 
 // Marks our answers, because a login script may print too.
@@ -24,7 +23,7 @@ constexpr std::string_view kAnswer = "verbscope-deploy";
 
 // Prints the host's architecture, its cache folder, and which of the programs HASH/NAME in the arguments it has
 // unchanged.
-constexpr const char* kAskScript =
+constexpr const char* kQueryScript =
     "d=$HOME/.cache/verbscope; echo verbscope-deploy $(uname -m); echo verbscope-deploy \"$d\"; "
     "for p; do [ \"$(sha256sum 2>/dev/null < \"$d/$p\" | cut -c1-64)\" = \"${p%/*}\" ] && echo verbscope-deploy "
     "\"$p\"; "
@@ -48,7 +47,7 @@ std::vector<std::string> script(const char* text, const std::vector<std::string>
   return words;
 }
 
-std::vector<std::string> answers_in(const std::string& output) {
+std::vector<std::string> marked_lines(const std::string& output) {
   std::vector<std::string> out;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
@@ -57,9 +56,9 @@ std::vector<std::string> answers_in(const std::string& output) {
   return out;
 }
 
-// Runs a local tool to its end. `hear` receives its output.
-void run_tool(const std::vector<std::string>& command, const std::string& what, const Child::OutputHook& hear) {
-  Child tool(command, hear);
+// Runs a local tool to its end. `on_output` receives its output.
+void run_tool(const std::vector<std::string>& command, const std::string& what, const Child::OutputHook& on_output) {
+  Child tool(command, on_output);
   wait_children({&tool}, std::chrono::steady_clock::now() + kCopyLimit, nullptr, [&tool] { return !tool.running(); });
   if (tool.running() || !tool.succeeded()) fail("{}: {}", what, tool.end_text());
 }
@@ -80,7 +79,7 @@ std::vector<Program> hash_programs(const std::filesystem::path& folder, const st
   std::vector<std::string> command{find_program("sha256sum"), "--"};
   for (const std::string& name : names) {
     if (!std::filesystem::is_regular_file(folder / name))
-      fail("{} is not there to be deployed", (folder / name).string());
+      fail("{} does not exist and cannot be deployed; build it first", (folder / name).string());
     out.push_back({name, folder / name, ""});
     command.push_back((folder / name).string());
   }
@@ -91,7 +90,7 @@ std::vector<Program> hash_programs(const std::filesystem::path& folder, const st
     std::string line;
     std::getline(lines, line);
     program.hash = line.substr(0, line.find(' '));
-    if (program.hash.size() != 64) fail("sha256sum gave no hash of {}", program.path.string());
+    if (program.hash.size() != 64) fail("sha256sum printed no hash for {}", program.path.string());
   }
   return out;
 }
@@ -101,12 +100,12 @@ std::size_t Deployment::deploy(Launcher& launcher, const Host& host, const std::
   std::vector<std::string> wanted;
   for (const Program& program : programs) wanted.push_back(program.hash + "/" + program.name);
   std::vector<std::string> answers =
-      answers_in(remote_call(launcher, host, "look", script(kAskScript, wanted), kAskLimit, stop));
-  if (answers.size() < 2 || !answers[1].starts_with('/')) fail("host {}: it does not say where its home is", host.name);
+      marked_lines(remote_call(launcher, host, "query", script(kQueryScript, wanted), kQueryLimit, stop));
+  if (answers.size() < 2 || !answers[1].starts_with('/')) fail("host {}: it returned no home folder", host.name);
   utsname here{};
   check("uname", uname(&here));
   if (answers[0] != here.machine) {
-    fail("host {}: its architecture is {}, these programs are for {}", host.name, answers[0], here.machine);
+    fail("host {}: its architecture is {}, but these programs are for {}", host.name, answers[0], here.machine);
   }
   std::size_t copied = 0;
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -116,9 +115,10 @@ std::size_t Deployment::deploy(Launcher& launcher, const Host& host, const std::
     ++copied;
   }
   const std::string version = build_info().version;
-  const std::string told =
-      remote_call(launcher, host, "start verbscope", {*path(host, "verbscope"), "--version"}, kAskLimit, stop);
-  if (told.find(version) == std::string::npos) fail("host {}: verbscope there is not version {}", host.name, version);
+  const std::string output =
+      remote_call(launcher, host, "start verbscope", {*path(host, "verbscope"), "--version"}, kQueryLimit, stop);
+  if (output.find(version) == std::string::npos)
+    fail("host {}: the deployed verbscope is not version {}", host.name, version);
   return copied;
 }
 
@@ -128,7 +128,7 @@ const std::string* Deployment::path(const Host& host, const std::string& program
 }
 
 void remove_deployed(Launcher& launcher, const Host& host, StopSource* stop) {
-  remote_call(launcher, host, "clean", script(kRemoveScript, {}), kAskLimit, stop);
+  remote_call(launcher, host, "clean", script(kRemoveScript, {}), kQueryLimit, stop);
 }
 
 }  // namespace verbscope

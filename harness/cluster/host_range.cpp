@@ -1,9 +1,9 @@
 #include "harness/cluster/host_range.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "common/error.hpp"
-#include "harness/cluster/host_words.hpp"
 
 namespace verbscope {
 namespace {
@@ -28,7 +28,7 @@ Run parse_run(std::string_view item, const std::string& what) {
   const std::string_view high = dash == std::string_view::npos ? low : range.substr(dash + 1);
   const int first = parse_number(low, 0, kMaxNumber, what);
   const int last = parse_number(high, 0, kMaxNumber, what);
-  if (last < first) fail("{}: the range {} runs backwards", what, in_quotes(item));
+  if (last < first) fail("{}: the range {} is descending; write LOW-HIGH", what, in_quotes(item));
   const int step = slash == std::string_view::npos ? 1 : parse_number(item.substr(slash + 1), 1, kMaxNumber, what);
   return {.first = first, .count = (last - first) / step + 1, .step = step, .digits = low.size()};
 }
@@ -61,12 +61,33 @@ Group parse_group(std::string_view before, std::string_view list, const std::str
 
 }  // namespace
 
+std::string in_quotes(std::string_view text) {
+  return fmt::format("\"{}\"", text);
+}
+
+bool is_plain(std::string_view text, std::string_view others) {
+  const auto plain = [others](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           others.find(c) != std::string_view::npos;
+  };
+  return !text.empty() && text.front() != '-' && text.size() <= 255 && std::ranges::all_of(text, plain);
+}
+
+int parse_number(std::string_view text, int low, int high, const std::string& what) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high) {
+    fail("{}: expected a number from {} to {}, got {}", what, low, high, in_quotes(text));
+  }
+  return value;
+}
+
 std::vector<std::string> expand_host_range(std::string_view pattern, const std::string& where) {
   if (pattern.find_first_of("{}") != std::string_view::npos) {
     std::string brackets(pattern);
     std::ranges::replace(brackets, '{', '[');
     std::ranges::replace(brackets, '}', ']');
-    fail("{}: {} has braces: write a range in brackets, as {}", where, in_quotes(pattern), in_quotes(brackets));
+    fail("{}: {} has braces; write ranges in brackets: {}", where, in_quotes(pattern), in_quotes(brackets));
   }
   const std::string what = fmt::format("{}: range {}", where, in_quotes(pattern));
   std::vector<Group> groups;
@@ -76,7 +97,7 @@ std::vector<std::string> expand_host_range(std::string_view pattern, const std::
     const std::size_t open = rest.find('['), close = rest.find(']');
     if (open == std::string_view::npos && close == std::string_view::npos) break;
     if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
-      fail("{}: the brackets of {} do not pair", where, in_quotes(pattern));
+      fail("{}: unbalanced brackets in {}", where, in_quotes(pattern));
     }
     if (groups.size() == kMaxGroups) fail("{}: more than {} pairs of brackets", what, kMaxGroups);
     groups.push_back(parse_group(rest.substr(0, open), rest.substr(open + 1, close - open - 1), what));
@@ -107,7 +128,7 @@ std::vector<std::string> split_host_list(std::string_view list, const std::strin
     if (i < list.size() && (list[i] == '[' || list[i] == '{')) ++depth;
     if (i < list.size() && (list[i] == ']' || list[i] == '}')) --depth;
     if (i < list.size() && (list[i] != ',' || depth != 0)) continue;
-    if (i == start) fail("{}: {} has an empty name", where, in_quotes(list));
+    if (i == start) fail("{}: {} contains an empty name", where, in_quotes(list));
     if (out.size() == kMaxHosts) fail("{}: more than {} hosts", where, kMaxHosts);
     out.emplace_back(list.substr(start, i - start));
     start = i + 1;

@@ -1,4 +1,4 @@
-// Expands ranges of host names, as in hosts files, pdsh and Slurm.
+// Words of hosts files, and ranges of host names as in pdsh and Slurm.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,16 @@
 #include <vector>
 
 namespace verbscope {
+
+// The text in quotes, for messages.
+std::string in_quotes(std::string_view text);
+
+// True if `text` consists of letters, digits and `others`, has at most 255 characters and does not begin with '-'. Such
+// a word cannot be an option or a command.
+bool is_plain(std::string_view text, std::string_view others);
+
+// Throws "WHAT: expected a number from LOW to HIGH, got ...".
+int parse_number(std::string_view text, int low, int high, const std::string& what);
 
 // Maximum number of hosts in a file or list.
 inline constexpr std::size_t kMaxHosts = 4096;

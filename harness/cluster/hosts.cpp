@@ -11,7 +11,6 @@
 #include "common/error.hpp"
 #include "common/files.hpp"
 #include "harness/cluster/host_range.hpp"
-#include "harness/cluster/host_words.hpp"
 
 namespace verbscope {
 namespace {
@@ -30,8 +29,7 @@ void set_device(Host& host, std::string_view value, const std::string& what) {
   const std::size_t colon = value.find(':');
   host.device = value.substr(0, colon);
   if (host.device.find(',') != std::string::npos) {
-    fail("{}: {} names several devices: give one, and a line of its own to each other one", what,
-         in_quotes(host.device));
+    fail("{}: {} names several devices; give one device per line", what, in_quotes(host.device));
   }
   if (!is_plain(host.device, "._-")) fail("{}: {} is not a device name", what, in_quotes(host.device));
   if (colon != std::string_view::npos) host.ib_port = parse_number(value.substr(colon + 1), 1, 255, what);
@@ -102,18 +100,18 @@ void set_ssh_port(Host& host, std::string_view port, const std::string& where, s
   const int number = parse_number(port, 1, 65535, fmt::format("{}: {}: ssh's port", where, in_quotes(name)));
   if (number != kSsh && number < kFirstUnprivileged) {
     fail(
-        "{}: {}: \":{}\" is a count of processes in MPICH's files, which means nothing here: leave it out, or write "
-        "ssh_port={} if it is ssh's port",
+        "{}: {}: \":{}\" is a number of processes in MPICH files and is not used here; remove it, or write "
+        "ssh_port={} if it is the port of ssh",
         where, in_quotes(name), number, number);
   }
   if (host.ssh_port != 0 && host.ssh_port != number) {
-    fail("{}: {}: ssh_port={} says another port", where, in_quotes(name), host.ssh_port);
+    fail("{}: {}: conflicts with ssh_port={}", where, in_quotes(name), host.ssh_port);
   }
   host.ssh_port = number;
 }
 
 // "name", "name:port", "[IPv6]", "[IPv6]:port" or "IPv6".
-Host named(Host host, std::string_view name, const std::string& where) {
+Host parse_name(Host host, std::string_view name, const std::string& where) {
   std::string_view bare = name, port;
   if (name.starts_with('[')) {
     const std::size_t close = name.find(']');
@@ -123,11 +121,11 @@ Host named(Host host, std::string_view name, const std::string& where) {
       fail("{}: {} is not an IPv6 address in brackets", where, in_quotes(name));
     }
     if (!port.empty()) port.remove_prefix(1);
-    if (port.empty() && name.ends_with(':')) fail("{}: {} has no port behind its colon", where, in_quotes(name));
+    if (port.empty() && name.ends_with(':')) fail("{}: {}: no port after the colon", where, in_quotes(name));
   } else if (std::ranges::count(name, ':') == 1) {
     bare = name.substr(0, name.find(':'));
     port = name.substr(bare.size() + 1);
-    if (port.empty()) fail("{}: {} has no port behind its colon", where, in_quotes(name));
+    if (port.empty()) fail("{}: {}: no port after the colon", where, in_quotes(name));
   }
   if (!is_plain(bare, "._-") && !is_ipv6(bare)) fail("{}: {} is not a host name", where, in_quotes(name));
   if (!port.empty()) set_ssh_port(host, port, where, name);
@@ -151,20 +149,20 @@ std::vector<std::string> expand(std::string_view pattern, const std::string& whe
 void add_list(std::string_view list, const Host& like, const std::string& where, std::vector<Host>& hosts) {
   const std::size_t before = hosts.size();
   for (std::string_view rest : split_host_list(list, where)) {
-    const bool out = rest.starts_with('-') && hosts.size() > before;
+    const bool removes = rest.starts_with('-') && hosts.size() > before;
     Host host = like;
-    if (out) rest.remove_prefix(1);
+    if (removes) rest.remove_prefix(1);
     if (const std::size_t at = rest.find('@'); at != std::string_view::npos) {
       host.user = rest.substr(0, at);
       rest.remove_prefix(at + 1);
       if (!is_plain(host.user, "._-")) fail("{}: {} is not a user name", where, in_quotes(host.user));
     }
     for (const std::string& name : expand(rest, where)) {
-      Host each = named(host, name, where);
-      if (out) {
+      Host each = parse_name(host, name, where);
+      if (removes) {
         const auto same = [&each](const Host& other) { return other.name == each.name; };
         const auto gone = std::remove_if(hosts.begin() + static_cast<std::ptrdiff_t>(before), hosts.end(), same);
-        if (gone == hosts.end()) fail("{}: {} is taken out but is not in the list", where, in_quotes(name));
+        if (gone == hosts.end()) fail("{}: {} is excluded but is not in the list", where, in_quotes(name));
         hosts.erase(gone, hosts.end());
         continue;
       }
@@ -182,11 +180,11 @@ void parse_line(std::string_view line, int number, const std::string& where, std
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string_view key = words[i].substr(0, words[i].find('='));
     for (std::size_t k = 1; k < i; ++k) {
-      if (words[k].substr(0, words[k].find('=')) == key) fail("{}: {} appears twice", where, in_quotes(key));
+      if (words[k].substr(0, words[k].find('=')) == key) fail("{}: {} is given more than once", where, in_quotes(key));
     }
     set_key(host, words[i], where);
   }
-  if (!host.cores.empty() && host.numa_node >= 0) fail("{}: cores and numa_node exclude each other", where);
+  if (!host.cores.empty() && host.numa_node >= 0) fail("{}: give either cores or numa_node, not both", where);
   add_list(words[0], host, where, hosts);
 }
 
@@ -198,7 +196,7 @@ std::vector<Host> read_hosts(const std::string& hosts) {
   if (!is_host_list(hosts)) return parse_hosts(read_text_file(hosts), hosts);
   std::vector<Host> out;
   add_list(hosts, {}, "--hosts", out);
-  if (out.empty()) fail("--hosts: {} names no host", in_quotes(hosts));
+  if (out.empty()) fail("--hosts: {} contains no host", in_quotes(hosts));
   return out;
 }
 
@@ -216,13 +214,13 @@ std::vector<Host> parse_hosts(std::string_view text, const std::string& where) {
     parse_line(text.substr(0, end), number, fmt::format("{}:{}", where, number), hosts);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (hosts.empty()) fail("{}: names no host", where);
+  if (hosts.empty()) fail("{}: contains no host", where);
   return hosts;
 }
 
 std::vector<Host> slurm_hosts(const char* job_node_list) {
   const std::string where = "SLURM_JOB_NODELIST";
-  if (job_node_list == nullptr) fail("{} is not set: this is no Slurm allocation", where);
+  if (job_node_list == nullptr) fail("{} is not set: not inside a Slurm allocation", where);
   std::vector<Host> hosts;
   for (const std::string& pattern : split_host_list(job_node_list, where)) {
     for (std::string& name : expand_host_range(pattern, where)) {
@@ -255,14 +253,23 @@ std::vector<Host> RoleAssignment::all() const {
 RoleAssignment assign_roles(const std::vector<Host>& hosts, const std::string& where) {
   auto server = std::ranges::find(hosts, HostRole::server, &Host::role);
   if (server == hosts.end()) server = std::ranges::find(hosts, HostRole::any, &Host::role);
-  if (server == hosts.end()) fail("{}: no host may be the server: one needs role=server or role=any", where);
-  RoleAssignment cast{.server = *server, .clients = {}};
+  if (server == hosts.end()) fail("{}: no host can be the server; set role=server or role=any on one host", where);
+  RoleAssignment roles{.server = *server, .clients = {}};
   for (auto host = hosts.begin(); host != hosts.end(); ++host) {
-    if (host != server && host->role != HostRole::server) cast.clients.push_back(*host);
+    if (host != server && host->role != HostRole::server) roles.clients.push_back(*host);
   }
-  if (cast.clients.empty() && hosts.size() == 1 && server->role == HostRole::any) cast.clients.push_back(*server);
-  if (cast.clients.empty()) fail("{}: no host may be the client: one needs role=client or role=any", where);
-  return cast;
+  if (roles.clients.empty() && hosts.size() == 1 && server->role == HostRole::any) roles.clients.push_back(*server);
+  if (roles.clients.empty()) fail("{}: no host can be the client; set role=client or role=any on one host", where);
+  return roles;
+}
+
+std::string cores_of_node(int node, const std::filesystem::path& root) {
+  const std::filesystem::path path = root / fmt::format("sys/devices/system/node/node{}/cpulist", node);
+  if (!std::filesystem::exists(path)) fail("numa_node={}: this machine has no such node", node);
+  std::string cores = read_text_file(path);
+  cores.erase(cores.find_last_not_of(" \n") + 1);
+  if (cores.empty()) fail("numa_node={}: the node has no cores", node);
+  return cores;
 }
 
 }  // namespace verbscope

@@ -2,6 +2,7 @@
 // comment. Ranges such as node[01-16,20] are expanded. docs/clusters.md describes the keys.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,5 +60,9 @@ struct RoleAssignment {
   std::vector<Host> all() const;  // the server first
 };
 RoleAssignment assign_roles(const std::vector<Host>& hosts, const std::string& where);
+
+// The cores of a NUMA node of this machine in Linux's format, "0-13,28-41". `root` contains /sys. Throws if the node
+// does not exist or has no core.
+std::string cores_of_node(int node, const std::filesystem::path& root = "/");
 
 }  // namespace verbscope

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/fd.hpp"
 #include "harness/cluster/hosts.hpp"
 #include "harness/process/stop.hpp"
 
@@ -23,7 +24,7 @@ class Launcher {
   // exit status are passed on. Connects first if necessary; throws one line if that fails.
   virtual std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) = 0;
   // Discards the state for a host that has stopped responding.
-  virtual void lost(const Host& host) = 0;
+  virtual void drop_connection(const Host& host) = 0;
 };
 
 struct LauncherOptions {
@@ -35,5 +36,11 @@ struct LauncherOptions {
 // Creates the launcher; null for "local". Throws for an unknown name, a missing program, and "slurm" outside an
 // allocation. `stop` ends the wait for a connection; it may be null, and must outlive the launcher.
 std::unique_ptr<Launcher> make_launcher(const LauncherOptions& options, StopSource* stop);
+
+// Runs a command on the host and returns its standard output, at most 1 MiB. Throws "HOST: WHAT: ..." with its last
+// line if it fails or exceeds `limit`, and InterruptedError at a stop.
+std::string remote_call(Launcher& launcher, const Host& host, const std::string& what,
+                        const std::vector<std::string>& words, std::chrono::seconds limit, StopSource* stop,
+                        Fd input = {});
 
 }  // namespace verbscope

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "common/files.hpp"
-#include "harness/process/cores.hpp"
+#include "harness/cluster/hosts.hpp"
 
 namespace verbscope {
 
@@ -14,7 +14,7 @@ Task::Task(const TaskSpec& spec, int numa_node) : record_file_(spec.record_file)
   if (numa_node >= 0) command.push_back("--cores=" + cores_of_node(numa_node));
   command.push_back("--out_json_file=" + record_file_);
   child_ = std::make_unique<Child>(
-      command, [this](std::string_view chunk) { hear(chunk); }, spec.environment);
+      command, [this](std::string_view chunk) { receive(chunk); }, spec.environment);
 }
 
 Task::Task(Launcher& launcher, const Host& host, const std::string& holder, const TaskSpec& spec)
@@ -24,52 +24,52 @@ Task::Task(Launcher& launcher, const Host& host, const std::string& holder, cons
   auto [read_end, write_end] = make_pipe();
   // Written before anyone reads: it must fit into the pipe's buffer.
   const ssize_t written = write(write_end.get(), request.data(), request.size());
-  if (written != static_cast<ssize_t>(request.size())) fail("the arguments take more than a pipe holds");
+  if (written != static_cast<ssize_t>(request.size())) fail("the arguments do not fit into a pipe");
   input_ = std::move(write_end);
   const std::vector<std::string> command = launcher.command(host, {holder, "hold"});
   last_heard_ = Clock::now();
   child_ = std::make_unique<Child>(
-      command, [this](std::string_view chunk) { hear(chunk); }, std::vector<std::string>{}, std::move(read_end));
+      command, [this](std::string_view chunk) { receive(chunk); }, std::vector<std::string>{}, std::move(read_end));
 }
 
-void Task::hear(std::string_view chunk) {
+void Task::receive(std::string_view chunk) {
   last_heard_ = Clock::now();
   if (!held_) {
     output_.append(chunk.substr(0, kHeldOutput - std::min(kHeldOutput, output_.size())));
     return;
   }
-  answers_.feed(chunk);
-  if (!answers_.record() || record_written_) return;
+  hold_reader_.feed(chunk);
+  if (!hold_reader_.record() || record_written_) return;
   record_written_ = true;
-  replace_file(record_file_, *answers_.record());
+  replace_file(record_file_, *hold_reader_.record());
 }
 
 bool Task::succeeded() const {
-  return held_ ? !running() && answers_.end() && answers_.end()->good : child_->succeeded();
+  return held_ ? !running() && hold_reader_.end() && hold_reader_.end()->good : child_->succeeded();
 }
 
 std::string Task::end_text() const {
   if (!held_ || running()) return child_->end_text();
-  return answers_.end() ? answers_.end()->text : "connection lost (" + child_->end_text() + ")";
+  return hold_reader_.end() ? hold_reader_.end()->text : "connection lost (" + child_->end_text() + ")";
 }
 
 std::vector<std::string> Task::tail() const {
   if (!held_) return child_->tail();
-  if (answers_.end()) return answers_.end()->tail;
+  if (hold_reader_.end()) return hold_reader_.end()->tail;
   std::vector<std::string> lines = child_->tail();  // the launcher's output without our answers
   std::erase_if(lines, [](const std::string& line) { return line.starts_with(kHoldMark); });
   return lines;
 }
 
 const std::string& Task::output() const {
-  return held_ ? answers_.output() : output_;
+  return held_ ? hold_reader_.output() : output_;
 }
 
 Task::Clock::duration Task::silence() const {
   return held_ && running() ? Clock::now() - last_heard_ : Clock::duration::zero();
 }
 
-void Task::ask_end() {
+void Task::request_end() {
   if (held_) {
     input_ = Fd();
   } else {
@@ -79,7 +79,7 @@ void Task::ask_end() {
 
 void Task::end(std::chrono::milliseconds patience) {
   if (!running()) return;
-  ask_end();
+  request_end();
   wait_children({child_.get()}, Clock::now() + patience, nullptr, [this] { return !running(); });
   child_->end(std::chrono::milliseconds(held_ ? 500 : 0));
 }

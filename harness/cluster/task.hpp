@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cluster/hold_protocol.hpp"
+#include "harness/cluster/hold.hpp"
 #include "harness/cluster/launcher.hpp"
 #include "harness/process/child.hpp"
 
@@ -47,18 +47,18 @@ class Task {
   Clock::duration silence() const;
 
   // Requests the end without waiting, so that several tasks can end at the same time.
-  void ask_end();
+  void request_end();
   // Ends the task: waits at most `patience`, then kills the local process. On another host, the program also ends if
   // the host still responds.
   void end(std::chrono::milliseconds patience);
 
  private:
-  void hear(std::string_view chunk);
+  void receive(std::string_view chunk);
 
   bool held_ = false;
   Fd input_;  // closing it ends a program on another host
   std::string output_, record_file_;
-  HoldReader answers_;
+  HoldReader hold_reader_;
   bool record_written_ = false;
   Clock::time_point last_heard_;
   std::unique_ptr<Child> child_;

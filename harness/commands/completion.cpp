@@ -49,7 +49,7 @@ void add_benchmark(const BenchmarkSpec& spec, Words& words) {
 
 // Words are names of files and options, without quotes.
 std::string script(const Words& words) {
-  std::string out = "# What bash completes after verbscope and its benchmarks; made by `verbscope completion`.\n";
+  std::string out = "# Words that bash completes after verbscope and its benchmarks; made by `verbscope completion`.\n";
   out += "declare -gA _verbscope_words=(\n";
   for (const auto& [place, next] : words) out += fmt::format("  ['{}']='{}'\n", place, fmt::join(next, " "));
   out += ")\n";
@@ -57,7 +57,7 @@ std::string script(const Words& words) {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} place=${COMP_WORDS[0]##*/}
   if [[ $place == verbscope ]] && ((COMP_CWORD > 1)); then place+=" ${COMP_WORDS[1]}"; fi
   local next=${_verbscope_words["$place $previous"]-}
-  # Behind an option with a value that is no word of a list, files are completed.
+  # After an option whose value is not one of a list, files are completed.
   if [[ -z $next && ($previous != --* || $current == -*) ]]; then next=${_verbscope_words["$place"]-}; fi
   mapfile -t COMPREPLY < <(compgen -W "$next" -- "$current")
 }

@@ -23,7 +23,7 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
   Interrupt interrupt;
   const std::unique_ptr<Launcher> launcher = make_launcher(options.launcher, &interrupt);
   if (!launcher) fail_usage("--launcher: local needs no deployment");
-  const std::vector<Host> hosts = each_once(read_hosts(options.hosts));
+  const std::vector<Host> hosts = distinct_hosts(read_hosts(options.hosts));
   std::vector<std::string> names = options.benchmarks;
   if (names.empty()) names = benchmark_names();
   for (const std::string& name : names) benchmark_binary(program_folder(), name);  // throws for an unknown name
@@ -39,7 +39,7 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
         print_format(out, "{}: clean\n", host.name);
       } else {
         const std::size_t copied = deployment.deploy(*launcher, host, programs, &interrupt);
-        print_format(out, "{}: {} programs copied, {} were there\n", host.name, copied, programs.size() - copied);
+        print_format(out, "{}: {} programs copied, {} already present\n", host.name, copied, programs.size() - copied);
       }
     } catch (const InterruptedError&) {
       throw;

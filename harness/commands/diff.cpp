@@ -21,7 +21,7 @@ Diff diff_of(const std::string& base, const std::string& other, const std::strin
              DiffRequest request) {
   if (across.empty() && other.empty()) fail_usage("new is required: a second results file, or --across KEY");
   if (!across.empty() && !other.empty())
-    fail_usage("--across {}: it compares the points of one file, not of two", across);
+    fail_usage("--across {}: it compares points of one file, but two are given", across);
   const std::vector<Record> before = load_results({base}, false);
   const std::vector<Record> after = other.empty() ? std::vector<Record>{} : load_results({other}, false);
   std::vector<const Record*> all;
@@ -75,8 +75,8 @@ Action add_diff(CLI::App& command) {
     if (options->format == "json") {
       print_format(stdout, "{}\n", pretty_json(diff_json(diff)));
     } else if (options->format == "csv") {
-      std::istringstream told(environment_text(diff.environment));
-      for (std::string line; std::getline(told, line);) print_error(line);
+      std::istringstream warnings(environment_text(diff.environment));
+      for (std::string line; std::getline(warnings, line);) print_error(line);
       print_format(stdout, "{}", diff_csv(diff));
     } else {
       print_format(stdout, "{}", diff_text(diff, terminal_width(stdout)));

@@ -6,7 +6,6 @@
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 #include "harness/doctor/report.hpp"
-#include "harness/point/host_inquiry.hpp"
 #include "harness/point/site.hpp"
 
 namespace verbscope {
@@ -18,18 +17,18 @@ struct DoctorOptions {
   bool json = false;
 };
 
-Wanted wanted_of(const Host& host) {
+HostRequest request_of(const Host& host) {
   return {.device = host.device, .ib_port = host.ib_port, .cores = host.cores, .numa_node = host.numa_node};
 }
 
 Json findings_json(const std::vector<Finding>& findings) {
   Json out = Json::array();
-  for (const Finding& finding : findings) out.push_back(Json{{"what", finding.what}, {"todo", finding.todo}});
+  for (const Finding& finding : findings) out.push_back(Json{{"what", finding.problem}, {"todo", finding.remedy}});
   return out;
 }
 
 void show(const Host& host, const Json& facts, bool json, std::FILE* out) {
-  const std::vector<Finding> findings = judge_host(facts, wanted_of(host));
+  const std::vector<Finding> findings = host_findings(facts, request_of(host));
   if (json) {
     print_format(out, "{}\n",
                  dump_json(Json{{"host", host.name}, {"facts", facts}, {"findings", findings_json(findings)}}));
@@ -43,22 +42,22 @@ int examine_all(const DoctorOptions& options, std::FILE* out) {
   if (options.hosts.empty()) {
     Host here;
     here.name = "localhost";
-    show(here, facts_here(), options.json, out);
+    show(here, local_facts(), options.json, out);
     return 0;
   }
   Interrupt interrupt;
   const std::vector<Host> hosts = read_hosts(options.hosts);
   const std::unique_ptr<Launcher> launcher =
-      launcher_for(options.hosts, each_once(hosts), options.launcher, &interrupt);
-  std::vector<Host> others = each_once(hosts);
-  std::erase_if(others, is_here);
+      launcher_for(options.hosts, distinct_hosts(hosts), options.launcher, &interrupt);
+  std::vector<Host> others = distinct_hosts(hosts);
+  std::erase_if(others, is_local);
   if (launcher) launcher->prepare(others);
   Deployment deployment;
   bool failed = false;
   for (const Host& host : hosts) {
     try {
       deploy_if_needed(deployment, launcher.get(), {host}, program_folder(), {}, &interrupt);
-      show(host, facts_of(host, launcher.get(), deployment, &interrupt), options.json, out);
+      show(host, read_host_facts(host, launcher.get(), deployment, &interrupt), options.json, out);
     } catch (const InterruptedError&) {
       throw;
     } catch (const Error& error) {

@@ -33,7 +33,7 @@ struct ExplainOptions {
 std::vector<const Record*> with_id(std::vector<const Record*> records, const std::string& id) {
   if (id.empty()) return records;
   std::erase_if(records, [&id](const Record* record) { return !point_id(*record).starts_with(id); });
-  if (records.empty()) fail_usage("--point: no point has the id {}; `verbscope explain` prints them", dump_json(id));
+  if (records.empty()) fail_usage("--point: no point has the id {}; `verbscope explain` prints the ids", dump_json(id));
   return records;
 }
 
@@ -55,14 +55,14 @@ std::vector<Explanation> answers(const std::vector<const Record*>& records, cons
   if (records.size() > 1) runs.budget = {.runs = kRunsOfMany, .given = true};
   if (!options.budget.empty()) runs.budget = parse_budget(options.budget);
   if (!options.target.empty()) runs.target = parse_target_rate(options.target);
-  if (records.size() == 1) runs.told = print_error;
+  if (records.size() == 1) runs.notify = tell_error;
   std::atomic<std::size_t> done = 0;
   const auto begin = std::chrono::steady_clock::now();
-  std::atomic<long> told = 0;
+  std::atomic<long> reported = 0;
   run_parallel(records.size(), jobs, [&](std::size_t i) {
     out[i] = explain_by_runs(*records[i], runs, cache);
     const long tens = (std::chrono::steady_clock::now() - begin) / std::chrono::seconds(10);
-    if (const std::size_t count = ++done; tens > told.exchange(tens) && count < records.size())
+    if (const std::size_t count = ++done; tens > reported.exchange(tens) && count < records.size())
       print_error(fmt::format("{} of {} points explained", count, records.size()));
   });
   return out;
@@ -109,8 +109,8 @@ int explain_points(const ExplainOptions& options) {
   if (json) print_format(stdout, "{}\n", pretty_json(out));
   if (details) return 0;
   if (!options.closed_form && options.budget.empty())
-    print_format(stdout, "Of each point {} changes were tried at most: --budget 0 tries all.\n", kRunsOfMany);
-  print_format(stdout, "--point ID explains one point in full, --all each.\n");
+    print_format(stdout, "At most {} changes were tried per point; --budget 0 tries all.\n", kRunsOfMany);
+  print_format(stdout, "--point ID explains one point in full, --all explains every point.\n");
   return 0;
 }
 

@@ -41,7 +41,7 @@ std::vector<std::string> cells(const std::string& role, const Host& host) {
 // read_hosts and assign_roles do.
 int show_hosts(const std::string& hosts, std::FILE* out) {
   const std::vector<Host> parsed = read_hosts(hosts);
-  const RoleAssignment cast = assign_roles(parsed, hosts);
+  const RoleAssignment roles = assign_roles(parsed, hosts);
   TextTable table({{"",
                     {{"role", true},
                      {"host", true},
@@ -52,14 +52,14 @@ int show_hosts(const std::string& hosts, std::FILE* out) {
                      {"gid"},
                      {"cores", true},
                      {"line"}}}});
-  table.add_row(cells("server", cast.server));
-  for (std::size_t i = 0; i < cast.clients.size(); ++i) {
-    table.add_row(cells(fmt::format("client {}", i), cast.clients[i]));
+  table.add_row(cells("server", roles.server));
+  for (std::size_t i = 0; i < roles.clients.size(); ++i) {
+    table.add_row(cells(fmt::format("client {}", i), roles.clients[i]));
   }
   print_format(out, "{}", table.text(terminal_width(out)));
   // Further hosts with role=server have no role.
-  if (const std::size_t idle = parsed.size() - std::min(parsed.size(), cast.clients.size() + 1); idle > 0) {
-    print_format(out, "{} more may be a server only, and there is one: left out\n", idle);
+  if (const std::size_t idle = parsed.size() - std::min(parsed.size(), roles.clients.size() + 1); idle > 0) {
+    print_format(out, "{} more hosts have role=server; they are not used, because a point has one server\n", idle);
   }
   return 0;
 }

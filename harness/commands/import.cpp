@@ -30,7 +30,7 @@ Action add_import(CLI::App& command) {
   command.add_option("--interval", options->interval, "interval with which pcm-pcie or pcm-iio ran")->default_str("1s");
   return [options, &command] {
     const Picos interval = parse_duration(options->interval, "--interval");
-    if (interval < std::chrono::milliseconds(1)) fail_usage("--interval: \"{}\": less than 1 ms", options->interval);
+    if (interval < std::chrono::milliseconds(1)) fail_usage("--interval {}: expected at least 1ms", options->interval);
     ImportRequest request{
         .files = paths_of(options->files), .interval_s = to_seconds(interval), .command_line = {"verbscope", "import"}};
     request.command_line.insert(request.command_line.end(), options->files.begin(), options->files.end());

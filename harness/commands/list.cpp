@@ -67,7 +67,7 @@ int show_cluster(const std::string& name, std::FILE* out) {
       print_format(out, "  {:<40} {:>12}  {}\n", key, dump_json(parameter.at("value")), parameter.value("source", ""));
     }
   }
-  print_format(out, "\n{} has where each value comes from. Example: verbscope run quickstart --hosts sim:{}\n",
+  print_format(out, "\n{} gives the source of each value. Example: verbscope run quickstart --hosts sim:{}\n",
                path.string(), name);
   return 0;
 }
@@ -96,7 +96,7 @@ int show_sweep(const std::filesystem::path& folder, const std::string& name, std
     Json each = values;
     print_line(out, "", "vary", fmt::format("{} {}", key, dump_json(each)));
   }
-  const std::vector<std::string> places = own_places(sweep);
+  const std::vector<std::string> places = fabrics_without_hosts(sweep);
   for (const std::string& place : places) {
     print_line(out, "", place, fmt::format("{} points", expand_sweep(sweep, place).size()));
   }

@@ -17,7 +17,7 @@ void check_command(const std::string& word, const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   if (std::ranges::find(names, word) != names.end()) return;
   const std::string meant = did_you_mean(word, names);
-  fail_usage("no command is called \"{}\"{}", word, meant.empty() ? "; --help lists them" : meant);
+  fail_usage("unknown command \"{}\"{}", word, meant.empty() ? "; --help lists them" : meant);
 }
 
 int body(int argc, char** argv) {

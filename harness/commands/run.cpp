@@ -7,7 +7,7 @@
 #include "common/cli.hpp"
 #include "common/option_values.hpp"
 #include "common/paths.hpp"
-#include "harness/cluster/hold_protocol.hpp"
+#include "harness/cluster/hold.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 #include "harness/point/point_runner.hpp"
@@ -35,7 +35,7 @@ void read_texts(const RunTexts& texts, RunOptions& run) {
         std::chrono::ceil<std::chrono::seconds>(duration_of(texts.connect_timeout, "--connect_timeout"));
   }
   if (run.limits.silence < 2 * kHoldBeat) {
-    fail_usage("--silence: expected at least {} s: hosts say every {} s that they are there", 2 * kHoldBeat.count(),
+    fail_usage("--silence: expected at least {} s: hosts send a message every {} s", 2 * kHoldBeat.count(),
                kHoldBeat.count());
   }
   if (!texts.share.empty()) run.share = parse_share(texts.share);

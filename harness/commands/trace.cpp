@@ -20,7 +20,7 @@ int run_trace(TraceOptions& options) {
   if (!options.every.empty()) {
     const Picos every = parse_duration(options.every, "--every");
     constexpr Picos kMin = std::chrono::milliseconds(100);
-    if (every < kMin) fail_usage("--every {}: at least 100ms", options.every);
+    if (every < kMin) fail_usage("--every {}: expected at least 100ms", options.every);
     options.request.every = std::chrono::duration_cast<std::chrono::milliseconds>(every);
   }
   check_cluster(options.request.cluster);

@@ -9,12 +9,12 @@
 namespace verbscope {
 
 struct Finding {
-  std::string what;  // "cores: governor powersave, not performance"
-  std::string todo;  // "cpupower frequency-set -g performance"
+  std::string problem;  // "cores: governor powersave, not performance"
+  std::string remedy;   // "cpupower frequency-set -g performance"
 };
 
 // The device, port, cores and memory node that a hosts file requests on a machine.
-struct Wanted {
+struct HostRequest {
   std::string device{};  // empty: any
   int ib_port = 0;       // 0: any
   std::string cores{};   // a list in Linux's format; empty: not given
@@ -23,6 +23,9 @@ struct Wanted {
 
 // Checks the result of host_facts, possibly from another machine. Values that are missing or of another type count as
 // unknown. Devices and ports that the hosts file does not request are ignored.
-std::vector<Finding> judge_host(const Json& facts, const Wanted& wanted);
+std::vector<Finding> host_findings(const Json& facts, const HostRequest& request);
+
+// "8.0 GT/s PCIe x16"; "not known" in place of null.
+std::string pcie_text(const Json& speed, const Json& width);
 
 }  // namespace verbscope

@@ -1,8 +1,10 @@
-// Facts about a machine that affect measurements, read from Linux without privileges.
+// Facts about a machine that affect measurements, read from Linux without privileges, and access to facts that came
+// from another machine.
 #pragma once
 
 #include <string>
 
+#include "common/json.hpp"
 #include "harness/doctor/sys_tree.hpp"
 
 namespace verbscope {
@@ -13,5 +15,12 @@ namespace verbscope {
 // (rdma_device_facts). Unknown values are null. `path`: folders to search for programs, as in PATH, relative to the
 // root of the tree.
 Json host_facts(const SysTree& sys, const std::string& path);
+
+// The value of `key`; null if `object` is not an object or has no such key.
+const Json& fact_at(const Json& object, const char* key);
+// The array in `key`; empty if there is none.
+const Json& fact_list(const Json& object, const char* key);
+// A string or a number as printable text of at most 200 characters. Empty for any other type.
+std::string fact_text(const Json& value);
 
 }  // namespace verbscope

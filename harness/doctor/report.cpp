@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 
 #include "common/stall_counters.hpp"
-#include "harness/doctor/fact_reader.hpp"
-#include "harness/doctor/link_findings.hpp"
+#include "harness/doctor/findings.hpp"
+#include "harness/doctor/host_facts.hpp"
 
 namespace verbscope {
 namespace {
@@ -50,7 +50,7 @@ std::string device_lines(const Json& device) {
                   fact_at(device, "software") == true ? "software" : or_unknown(fact_at(device, "driver")),
                   or_unknown(fact_at(device, "firmware")), or_unknown(fact_at(device, "numa_node")));
   if (pcie.is_object()) {
-    out += fmt::format("PCIe {} (the card can: {})\n", pcie_text(fact_at(pcie, "speed"), fact_at(pcie, "width")),
+    out += fmt::format("PCIe {} (card supports: {})\n", pcie_text(fact_at(pcie, "speed"), fact_at(pcie, "width")),
                        pcie_text(fact_at(pcie, "max_speed"), fact_at(pcie, "max_width")));
   } else {
     out += "no PCIe link\n";
@@ -96,8 +96,8 @@ std::string host_report(const std::string& host, const Json& facts, const std::v
                                 or_unknown(fact_at(facts, "kernel")), or_unknown(fact_at(facts, "cpu")));
   for (const Json& device : fact_list(facts, "devices")) out += device_lines(device);
   out += cpu_lines(facts);
-  for (const Finding& finding : findings) out += fmt::format("  ! {}\n      {}\n", finding.what, finding.todo);
-  if (findings.empty()) out += "  nothing here spoils a measurement\n";
+  for (const Finding& finding : findings) out += fmt::format("  ! {}\n      {}\n", finding.problem, finding.remedy);
+  if (findings.empty()) out += "  no problem found\n";
   return out;
 }
 

@@ -11,7 +11,7 @@
 #include "common/record.hpp"
 #include "harness/evidence/measured_rows.hpp"
 #include "harness/paper/row_runner.hpp"
-#include "harness/sweep/benchmark_spec.hpp"
+#include "harness/sweep/benchmarks.hpp"
 
 namespace verbscope {
 

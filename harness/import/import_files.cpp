@@ -10,15 +10,12 @@
 #include "common/record.hpp"
 #include "common/terminal.hpp"
 #include "counters/tool_formats.hpp"
-#include "harness/import/loose_json.hpp"
-#include "harness/import/pcm_csv.hpp"
-#include "harness/import/perftest_output.hpp"
-#include "harness/import/ucx_output.hpp"
+#include "harness/import/tool_output.hpp"
 
 namespace verbscope {
 namespace {
 
-constexpr const char* kKnown =
+constexpr const char* kKnownFormats =
     "the tables and JSON of perftest, the tables of ucx_perftest, and the CSV of pcm-pcie and pcm-iio";
 
 // Reads one file from the beginning to the end.
@@ -32,36 +29,36 @@ class FileImport {
   }
 
   std::vector<Imported> read(std::string_view text) {
-    while (!text.empty()) text.remove_prefix(take(text));
+    while (!text.empty()) text.remove_prefix(read_next(text));
     for (const auto& reader : readers_) reader->finish(out_);
-    tell_unknown();
+    report_unknown();
     return std::move(out_);
   }
 
  private:
   // Reads a line or a JSON document at the beginning of `text`. Returns its length.
-  std::size_t take(std::string_view text) {
+  std::size_t read_next(std::string_view text) {
     const std::size_t newline = text.find('\n');
     std::string_view line = text.substr(0, newline);
     const std::size_t length = newline == text.npos ? text.size() : newline + 1;
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (const std::size_t taken = take_document(line, text); taken > 0) return taken;
+    if (const std::size_t taken = read_document(line, text); taken > 0) return taken;
     ++lines_;
-    if (line.find_first_not_of(" \t") != line.npos && !take_line(line)) {
+    if (line.find_first_not_of(" \t") != line.npos && !pass_to_readers(line)) {
       if (unknown_++ == 0) first_unknown_ = {lines_, std::string(line)};
     }
     return length;
   }
 
   // Returns the length of the document, or 0 if none begins here.
-  std::size_t take_document(std::string_view line, std::string_view text) {
+  std::size_t read_document(std::string_view line, std::string_view text) {
     const std::size_t begin = line.find_first_not_of(" \t");
     if (begin == line.npos || line[begin] != '{') return 0;
     text.remove_prefix(begin);
     const auto document = read_loose_json(text);
     if (!document) return 0;
     if (document->value.contains("schema")) {
-      fail("{}: line {} is a record of this program: the file needs no import", name_, lines_ + 1);
+      fail("{}: line {} is a verbscope record: the file needs no import", name_, lines_ + 1);
     }
     auto record = perftest_record(document->value);
     if (!record) return 0;
@@ -70,10 +67,10 @@ class FileImport {
     return begin + document->length;
   }
 
-  bool take_line(std::string_view line) {
+  bool pass_to_readers(std::string_view line) {
     for (const auto& reader : readers_) {
       try {
-        if (reader->take(line, out_)) return true;
+        if (reader->read_line(line, out_)) return true;
       } catch (const Error& error) {
         if (refused_.empty()) refused_ = error.what();
         return false;
@@ -82,17 +79,17 @@ class FileImport {
     return false;
   }
 
-  void tell_unknown() const {
+  void report_unknown() const {
     if (out_.empty()) {
       const std::string why = !refused_.empty() ? refused_
-                              : unknown_ == 0   ? "it has no row of figures"
-                                                : fmt::format("line {} is {}", first_unknown_.first,
+                              : unknown_ == 0   ? "it has no row of results"
+                                                : fmt::format("line {} is unknown: {}", first_unknown_.first,
                                                               dump_json(first_unknown_.second.substr(0, kShown)));
-      fail("{}: nothing to import: {}; known are {}", name_, why, kKnown);
+      fail("{}: nothing to import: {}; known formats: {}", name_, why, kKnownFormats);
     }
     if (unknown_ == 0) return;
-    warn(fmt::format("{}: {} of {} lines are not known and were skipped, the first is line {}: {}", name_, unknown_,
-                     lines_, first_unknown_.first, dump_json(first_unknown_.second.substr(0, kShown))));
+    warn(fmt::format("{}: skipped {} of {} lines, which are unknown; the first is line {}: {}", name_, unknown_, lines_,
+                     first_unknown_.first, dump_json(first_unknown_.second.substr(0, kShown))));
   }
 
   static constexpr std::size_t kShown = 60;
@@ -130,7 +127,7 @@ CounterReport sum_of(const std::vector<const CounterReport*>& intervals, std::si
 
 // If the files contain one run of an RDMA tool and files of Intel PCM, the intervals become counters of the run.
 // Intervals with less than half of the largest count are taken to be before or after the run.
-void give_counters(std::vector<Imported>& all) {
+void attach_counters(std::vector<Imported>& all) {
   std::map<std::string, std::vector<const CounterReport*>> intervals;  // by tool
   Imported* run = nullptr;
   std::size_t runs = 0;
@@ -181,7 +178,7 @@ std::vector<Record> import_files(const ImportRequest& request) {
       all.push_back(std::move(imported));
     }
   }
-  give_counters(all);
+  attach_counters(all);
   std::vector<Record> records;
   std::map<std::string, int> repetitions;
   for (Imported& imported : all) {

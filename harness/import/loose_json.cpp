@@ -1,9 +1,7 @@
-#include "harness/import/loose_json.hpp"
-
 #include <charconv>
 #include <string>
 
-#include "harness/import/text.hpp"
+#include "harness/import/tool_output.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,21 +1,21 @@
-#include "harness/import/pcm_csv.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
+
+#include "harness/import/tool_output.hpp"
 
 namespace verbscope {
 
 PcmCsv::PcmCsv(std::string tool, std::unique_ptr<ToolFormat> format, double interval_s)
     : tool_(std::move(tool)), format_(std::move(format)), interval_s_(interval_s) {}
 
-bool PcmCsv::take(std::string_view line, std::vector<Imported>& out) {
+bool PcmCsv::read_line(std::string_view line, std::vector<Imported>& out) {
   // Printed on standard error, which users often redirect to the same file.
   constexpr std::string_view kUpdate = "Update every ";
   if (line.starts_with(kUpdate)) {
-    const double told = std::strtod(std::string(line.substr(kUpdate.size())).c_str(), nullptr);
-    if (told > 0 && told < 1e6) interval_s_ = told;
+    const double printed = std::strtod(std::string(line.substr(kUpdate.size())).c_str(), nullptr);
+    if (printed > 0 && printed < 1e6) interval_s_ = printed;
     return true;
   }
   const Fields fields = split_fields(line);

@@ -1,12 +1,10 @@
-#include "harness/import/perftest_output.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 
 #include "analysis/points.hpp"
-#include "harness/import/text.hpp"
+#include "harness/import/tool_output.hpp"
 
 namespace verbscope {
 namespace {
@@ -145,12 +143,12 @@ std::optional<Imported> record_of(const PerftestTest& test, const Json& facts, J
 
 }  // namespace
 
-bool PerftestTable::take(std::string_view line, std::vector<Imported>& out) {
+bool PerftestTable::read_line(std::string_view line, std::vector<Imported>& out) {
   line = trimmed(line, kPerftestBlank);
-  return take_header(line) || take_row(line, out) || take_title(line) || is_frame(line) || take_facts(line);
+  return read_header(line) || read_row(line, out) || read_title(line) || is_frame(line) || read_facts(line);
 }
 
-bool PerftestTable::take_title(std::string_view line) {
+bool PerftestTable::read_title(std::string_view line) {
   auto test = perftest_test(line);
   const bool is_title = test.has_value();
   if (!is_title) test = test_of_command(line);
@@ -162,7 +160,7 @@ bool PerftestTable::take_title(std::string_view line) {
 }
 
 // "Number of qps   : 4		Transport type : IB"
-bool PerftestTable::take_facts(std::string_view line) {
+bool PerftestTable::read_facts(std::string_view line) {
   bool known = false;
   while (!line.empty()) {
     const std::size_t colon = line.find(':');
@@ -186,7 +184,7 @@ bool PerftestTable::take_facts(std::string_view line) {
   return known;
 }
 
-bool PerftestTable::take_header(std::string_view line) {
+bool PerftestTable::read_header(std::string_view line) {
   if (!line.starts_with("#bytes")) return false;
   std::vector<std::pair<std::size_t, Column>> found;
   for (const PerftestColumn& column : perftest_columns()) {
@@ -203,7 +201,7 @@ bool PerftestTable::take_header(std::string_view line) {
   return true;
 }
 
-bool PerftestTable::take_row(std::string_view line, std::vector<Imported>& out) {
+bool PerftestTable::read_row(std::string_view line, std::vector<Imported>& out) {
   const std::vector<std::string_view> words = words_of(line);
   // Unknown columns may follow, such as tps or CPU use.
   if (columns_.size() < 3 || words.size() < columns_.size()) return false;

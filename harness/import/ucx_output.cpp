@@ -1,12 +1,10 @@
-#include "harness/import/ucx_output.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 
 #include "counters/tool_log.hpp"
-#include "harness/import/text.hpp"
+#include "harness/import/tool_output.hpp"
 
 namespace verbscope {
 namespace {
@@ -30,26 +28,26 @@ std::vector<double> numbers_in(std::string_view text, std::string_view separator
 
 }  // namespace
 
-bool UcxOutput::take(std::string_view line, std::vector<Imported>& out) {
+bool UcxOutput::read_line(std::string_view line, std::vector<Imported>& out) {
   if (line.starts_with("+--")) return true;
-  if (line.starts_with('|')) return take_fact(trimmed(line, kUcxBlank));
+  if (line.starts_with('|')) return read_fact(trimmed(line, kUcxBlank));
   if (line.find("iterations,") != line.npos && line.find("overall_mr") != line.npos) {
     in_csv_ = true;
     return true;
   }
   if (in_table_ && line.starts_with("[thread")) return true;  // an intermediate report
   constexpr std::string_view kFinal = "Final:";
-  if (in_table_ && line.starts_with(kFinal)) return take_row(numbers_in(line.substr(kFinal.size()), kUcxBlank), out);
+  if (in_table_ && line.starts_with(kFinal)) return read_row(numbers_in(line.substr(kFinal.size()), kUcxBlank), out);
   if (!in_csv_) return false;
   // Names of batch files may precede the numbers.
   const Fields fields = split_fields(line);
   if (fields.size() < 8) return false;
   std::string numbers;
   for (auto field = fields.end() - 8; field != fields.end(); ++field) numbers += std::string(*field) + ",";
-  return take_row(numbers_in(numbers, ","), out);
+  return read_row(numbers_in(numbers, ","), out);
 }
 
-bool UcxOutput::take_fact(std::string_view line) {
+bool UcxOutput::read_fact(std::string_view line) {
   constexpr std::array<std::pair<std::string_view, const char*>, 6> kFacts{{{"API:", "api"},
                                                                             {"Test:", "test"},
                                                                             {"Data layout:", "data_layout"},
@@ -82,7 +80,7 @@ bool UcxOutput::take_fact(std::string_view line) {
 
 // Columns: iterations; times in us; bandwidth in MiB/s; messages per second. With one thread: percentile, average and
 // overall for the times, the latter two for the others. With several threads: overall figures only.
-bool UcxOutput::take_row(const std::vector<double>& numbers, std::vector<Imported>& out) const {
+bool UcxOutput::read_row(const std::vector<double>& numbers, std::vector<Imported>& out) const {
   if (numbers.size() != 8 && numbers.size() != 4) return false;
   const bool all = numbers.size() == 8;
   Imported imported{.record = {}, .tool = "ucx_perftest"};

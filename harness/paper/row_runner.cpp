@@ -93,7 +93,7 @@ std::string not_run_reason(const PublishedPoint& row) {
 std::optional<Record> run_row(const RowRun& run, const std::string& fabric, const std::filesystem::path& folder,
                               StopSource* stop) {
   const PointRunner runner(benchmark_binary(folder, run.benchmark), BenchmarkSpec{.name = run.benchmark, .options = {}},
-                           RunTarget{.fabric = fabric, .cast = {}}, RoleLimits{.timeout = kRowTimeout}, stop);
+                           RunTarget{.fabric = fabric, .roles = {}}, RoleLimits{.timeout = kRowTimeout}, stop);
   return runner.run(Point{.benchmark = run.benchmark, .params = run.params});
 }
 

@@ -12,7 +12,6 @@
 #include "harness/cluster/shell_quote.hpp"
 #include "harness/point/point_runner.hpp"
 #include "harness/process/child.hpp"
-#include "harness/process/find_program.hpp"
 
 namespace verbscope {
 namespace {
@@ -21,12 +20,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kTaskVariable = "$SLURM_ARRAY_TASK_ID";
 
-std::filesystem::path parts_of(const std::filesystem::path& results) {
+std::filesystem::path parts_folder(const std::filesystem::path& results) {
   return std::filesystem::absolute(results.string() + ".parts");
 }
 
 // Makes the path of a file absolute; keeps names of sweeps and fabrics.
-std::string from_anywhere(const std::string& text) {
+std::string absolute_if_file(const std::string& text) {
   return std::filesystem::is_regular_file(text) ? std::filesystem::absolute(text).string() : text;
 }
 
@@ -38,7 +37,7 @@ std::vector<std::string> task_command(const RunOptions& options, const std::stri
                                  "run",
                                  file ? std::filesystem::absolute(*file).string() : options.sweep,
                                  "--hosts",
-                                 from_anywhere(hosts),
+                                 absolute_if_file(hosts),
                                  "--points",
                                  parts / "points"};
   const auto add = [&words](const char* option, const auto& value) {
@@ -50,7 +49,7 @@ std::vector<std::string> task_command(const RunOptions& options, const std::stri
   for (const std::string& setting : options.set) add("--set", setting);
   for (const std::string& setting : options.vary) add("--vary", setting);
   if (!options.launcher.name.empty()) add("--launcher", options.launcher.name);
-  if (!options.launcher.ssh_config.empty()) add("--ssh_config", from_anywhere(options.launcher.ssh_config));
+  if (!options.launcher.ssh_config.empty()) add("--ssh_config", absolute_if_file(options.launcher.ssh_config));
   add("--timeout", fmt::format("{}ms", options.limits.timeout.count()));
   add("--silence", fmt::format("{}ms", options.limits.silence.count()));
   add("--connect_timeout", fmt::format("{}s", options.launcher.connect_timeout.count()));
@@ -65,7 +64,7 @@ void write_parts(const RunOptions& options, const std::string& hosts, const std:
                  const std::string& fabric, const std::filesystem::path& folder, const std::filesystem::path& parts) {
   std::error_code error;
   if (!std::filesystem::create_directory(parts, error)) {
-    fail("{}: {}", parts.string(), error ? error.message() : "is there already: verbscope collect, or remove it");
+    fail("{}: {}", parts.string(), error ? error.message() : "already exists: run verbscope collect, or remove it");
   }
   std::string keys;
   for (const Point& point : points) keys += point_key(point_identity(point, fabric)) + "\n";
@@ -81,7 +80,7 @@ int run_job_array(const RunOptions& options, const std::string& hosts, const std
                   const std::string& fabric, const std::filesystem::path& results, const std::filesystem::path& folder,
                   StopSource* stop, std::FILE* out) {
   const std::string sbatch = find_program("sbatch"), scancel = find_program("scancel");
-  const std::filesystem::path parts = parts_of(results);
+  const std::filesystem::path parts = parts_folder(results);
   write_parts(options, hosts, points, fabric, folder, parts);
   std::vector<std::string> command{sbatch,
                                    "--parsable",
@@ -112,9 +111,8 @@ int run_job_array(const RunOptions& options, const std::string& hosts, const std
 }
 
 int collect_parts(const std::filesystem::path& results, std::FILE* out) {
-  const std::filesystem::path parts = parts_of(results);
-  if (!std::filesystem::is_directory(parts))
-    fail("{}: no parts of a job array are there to be collected", parts.string());
+  const std::filesystem::path parts = parts_folder(results);
+  if (!std::filesystem::is_directory(parts)) fail("{}: no parts of a job array to collect", parts.string());
   std::map<std::string, Record> records;
   for (const auto& entry : std::filesystem::directory_iterator(parts)) {
     if (entry.path().extension() != ".jsonl") continue;
@@ -145,7 +143,7 @@ int collect_parts(const std::filesystem::path& results, std::FILE* out) {
     return failed > 0 ? 1 : 0;
   }
   replace_file(parts / "points", missing);  // the next `verbscope collect` handles only these
-  print_error(fmt::format("{} points have no record yet; what the tasks printed is in {}", missing_count,
+  print_error(fmt::format("{} points have no record yet; the output of the tasks is in {}", missing_count,
                           (parts / "*.log").string()));
   return 1;
 }

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "harness/point/run_options.hpp"
+#include "harness/point/run_sweep.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/sweep/sweep.hpp"
 

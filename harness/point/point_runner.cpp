@@ -24,7 +24,7 @@ bool set_by_hosts(const std::string& key, const Host& host) {
 }
 
 // Adds the command, the end and the last lines of the process to a failed record.
-void add_end(Record& record, const Role& role) {
+void add_process_end(Record& record, const Role& role) {
   record.result["command"] = role.command;
   if (!role.task) return;
   record.result["end"] = role.task->end_text();
@@ -44,27 +44,26 @@ void require_target(const std::string& hosts) {
              !std::filesystem::is_regular_file(hosts)) {
     fail_usage(
         "--hosts: expected sim:NAME, null, host, slurm, localhost, a hosts file or hosts such as a,b, got \"{}\", "
-        "which "
-        "is no file",
+        "which is not a file",
         hosts);
   }
 }
 
 RunTarget parse_target(const std::string& hosts) {
   require_target(hosts);
-  RunTarget target{.fabric = fabric_of(hosts), .cast = {}};
-  if (target.fabric == "verbs") target.cast = assign_roles(read_hosts(hosts), hosts);
+  RunTarget target{.fabric = fabric_of(hosts), .roles = {}};
+  if (target.fabric == "verbs") target.roles = assign_roles(read_hosts(hosts), hosts);
   return target;
 }
 
 void require_local(const RunTarget& target, const std::string& hosts) {
-  if (!target.cast) return;
+  if (!target.roles) return;
   const auto require = [&hosts](const Host& host) {
     if (is_this_machine(host.name)) return;
-    fail("{}:{}: host {} is not this machine: --launcher ssh or slurm can reach it", hosts, host.line, host.name);
+    fail("{}:{}: host {} is not this machine: use --launcher ssh or slurm", hosts, host.line, host.name);
   };
-  require(target.cast->server);
-  std::ranges::for_each(target.cast->clients, require);
+  require(target.roles->server);
+  std::ranges::for_each(target.roles->clients, require);
 }
 
 PointRunner::PointRunner(std::filesystem::path binary, BenchmarkSpec spec, RunTarget target, const RoleLimits& limits,
@@ -73,15 +72,15 @@ PointRunner::PointRunner(std::filesystem::path binary, BenchmarkSpec spec, RunTa
 
 std::optional<Record> PointRunner::run(const Point& point) const {
   RoleGroup group(limits_, stop_, target_.launcher);
-  if (target_.cast) {
-    start_roles(point, *target_.cast, group);
+  if (target_.roles) {
+    start_roles(point, *target_.roles, group);
   } else {
     group.start(make_role(point, "", nullptr));
   }
   group.wait_all();
   group.end_all();
   if (group.interrupted()) return std::nullopt;
-  if (!group.failure()) return joined(point, group.roles());
+  if (!group.failure()) return combined(point, group.roles());
   const RoleGroup::Failure& failure = *group.failure();
   const Role& blamed = group.roles()[failure.role];
   Record record = failure.reason.empty() ? collect(point, blamed) : failed(point, blamed, failure.reason);
@@ -122,19 +121,19 @@ std::pair<std::string, std::vector<std::string>> PointRunner::place(const Host& 
   return {*holder, {*target_.deployment->path(host, binary_.filename().string())}};
 }
 
-void PointRunner::start_roles(const Point& point, const RoleAssignment& cast, RoleGroup& group) const {
+void PointRunner::start_roles(const Point& point, const RoleAssignment& roles, RoleGroup& group) const {
   const std::vector<std::string> environment{"VERBSCOPE_SECRET=" + make_secret()};
   const auto start = [&](const std::string& name, const Host& host, const std::vector<std::string>& arguments) {
     Role role = make_role(point, name, &host);
     role.environment = environment;
-    role.command.push_back(fmt::format("--clients={}", cast.clients.size()));
+    role.command.push_back(fmt::format("--clients={}", roles.clients.size()));
     role.command.insert(role.command.end(), arguments.begin(), arguments.end());
     group.start(std::move(role));
   };
-  start("server", cast.server, {fmt::format("--port={}", target_.port), "--listen=" + cast.server.data_address()});
+  start("server", roles.server, {fmt::format("--port={}", target_.port), "--listen=" + roles.server.data_address()});
   const int port = group.wait_for_port();
-  for (std::size_t i = 0; i < cast.clients.size(); ++i) {
-    start(fmt::format("client {}", i), cast.clients[i], {fmt::format("--port={}", port), cast.server.data_address()});
+  for (std::size_t i = 0; i < roles.clients.size(); ++i) {
+    start(fmt::format("client {}", i), roles.clients[i], {fmt::format("--port={}", port), roles.server.data_address()});
   }
 }
 
@@ -157,7 +156,7 @@ Record PointRunner::collect(const Point& point, const Role& role) const {
     record.config["point"] = point_identity(point, target_.fabric);
     if (record.status == RecordStatus::failed) {
       record.reason = role.prefix() + record.reason;
-      add_end(record, role);
+      add_process_end(record, role);
     }
     if (record.status == RecordStatus::failed || role.task->succeeded()) return record;
   }
@@ -175,7 +174,7 @@ Record PointRunner::failed(const Point& point, const Role& role, const std::stri
   record.reason = role.prefix() + reason;
   record.config = point.params;
   record.config["point"] = point_identity(point, target_.fabric);
-  add_end(record, role);
+  add_process_end(record, role);
   record.environment = make_environment(target_.fabric, role.command);
   return record;
 }
@@ -193,7 +192,7 @@ void PointRunner::add_others(const Point& point, const std::vector<Role>& roles,
   if (!others.empty()) record.result["others"] = std::move(others);
 }
 
-Record PointRunner::joined(const Point& point, const std::vector<Role>& roles) const {
+Record PointRunner::combined(const Point& point, const std::vector<Role>& roles) const {
   Record record = collect(point, roles.front());
   if (roles.size() == 1 || record.status == RecordStatus::failed) return record;
   Json clients = Json::array(), environments = Json::array();

@@ -12,7 +12,7 @@
 #include "harness/cluster/deploy.hpp"
 #include "harness/cluster/hosts.hpp"
 #include "harness/point/roles.hpp"
-#include "harness/sweep/benchmark_spec.hpp"
+#include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace verbscope {
@@ -20,8 +20,8 @@ namespace verbscope {
 // Where points run: a fabric, its hosts, and how to reach them.
 struct RunTarget {
   std::string fabric;  // "sim:NAME", "null", "host": one process for all roles; "verbs": one process per role
-  std::optional<RoleAssignment> cast;  // the hosts of fabric "verbs"
-  int port = 0;                        // TCP port of the server; 0: the system chooses
+  std::optional<RoleAssignment> roles;  // the hosts of fabric "verbs"
+  int port = 0;                         // TCP port of the server; 0: the system chooses
 
   // The launcher starts processes; null: they start on this machine. Launcher and deployment must outlive the runner. A
   // host without a deployment is this machine. A point without a cast uses the programs on this machine.
@@ -57,14 +57,14 @@ class PointRunner {
   // command there.
   std::pair<std::string, std::vector<std::string>> place(const Host& host) const;
   Role make_role(const Point& point, const std::string& name, const Host* host) const;
-  void start_roles(const Point& point, const RoleAssignment& cast, RoleGroup& group) const;
+  void start_roles(const Point& point, const RoleAssignment& roles, RoleGroup& group) const;
   // Reads the record that the role's process wrote. Returns a failed one if it contradicts the exit status.
   Record collect(const Point& point, const Role& role) const;
   Record failed(const Point& point, const Role& role, const std::string& reason) const;
   // Sets result.others: how the roles other than `blamed` ended.
   void add_others(const Point& point, const std::vector<Role>& roles, std::size_t blamed, Record& record) const;
   // Combines the server's record with those of the clients.
-  Record joined(const Point& point, const std::vector<Role>& roles) const;
+  Record combined(const Point& point, const std::vector<Role>& roles) const;
 
   std::filesystem::path binary_;
   BenchmarkSpec spec_;

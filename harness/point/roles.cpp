@@ -14,10 +14,10 @@ constexpr std::chrono::seconds kListenTimeout{30};
 constexpr std::chrono::seconds kAfterFailure{3};
 constexpr std::chrono::seconds kAfterRemoteFailure{10};
 // Time from SIGTERM to SIGKILL; on other hosts, including the round trip.
-constexpr std::chrono::milliseconds kPatience{1000};
-constexpr std::chrono::milliseconds kRemotePatience{5000};
+constexpr std::chrono::milliseconds kKillDelay{1000};
+constexpr std::chrono::milliseconds kRemoteKillDelay{5000};
 // When another process has failed, a host that was silent for this long is reported as a possible cause.
-constexpr auto kQuiet = 2 * kHoldBeat + std::chrono::seconds(1);
+constexpr auto kSuspiciousSilence = 2 * kHoldBeat + std::chrono::seconds(1);
 constexpr std::string_view kListening = "listening on port ";
 
 // The port in the first line "listening on port N" of the output; 0 if there is none.
@@ -69,7 +69,7 @@ int RoleGroup::wait_for_port() {
   const int port = listening_port(role.task->output());
   if (stopped() || port != 0) return port;
   std::string reason = in_time ? "" : "not listening after " + seconds_text(limit);
-  if (in_time && role.task->succeeded()) reason = "ended before it listened";
+  if (in_time && role.task->succeeded()) reason = "exited before it listened";
   failure_ = Failure{.role = roles_.size() - 1, .reason = std::move(reason)};
   return 0;
 }
@@ -93,27 +93,27 @@ void RoleGroup::wait_all() {
   } else if (!in_time) {
     const auto late = std::ranges::find_if(roles_, &Role::running);
     failure_ = Failure{.role = static_cast<std::size_t>(late - roles_.begin()),
-                       .reason = "no end after " + seconds_text(limits_.timeout)};
+                       .reason = "not finished after " + seconds_text(limits_.timeout)};
   }
 }
 
-void RoleGroup::listen() {
+void RoleGroup::read_output() {
   wait_children(children(), Clock::now() + std::chrono::milliseconds(1), nullptr, [] { return false; });
 }
 
 void RoleGroup::end_all() {
-  listen();
+  read_output();
   for (Role& role : roles_) {
     if (!role.running()) continue;
     role.cut_short = true;
-    if (failure_ && role.task->silence() > kQuiet) {
+    if (failure_ && role.task->silence() > kSuspiciousSilence) {
       const auto silence = std::chrono::round<std::chrono::seconds>(role.task->silence());
-      failure_->others += fmt::format("; {}nothing heard for {} s", role.prefix(), silence.count());
+      failure_->others += fmt::format("; {}no message for {} s", role.prefix(), silence.count());
     }
-    role.task->ask_end();
+    role.task->request_end();
   }
   for (Role& role : roles_) {
-    if (role.running()) role.task->end(role.holder.empty() ? kPatience : kRemotePatience);
+    if (role.running()) role.task->end(role.holder.empty() ? kKillDelay : kRemoteKillDelay);
   }
 }
 
@@ -125,7 +125,7 @@ std::vector<Child*> RoleGroup::children() const {
   return out;
 }
 
-RoleGroup::TimePoint RoleGroup::patience_ends() const {
+RoleGroup::TimePoint RoleGroup::silence_deadline() const {
   TimePoint first = TimePoint::max();
   for (const Role& role : roles_) {
     if (role.running() && !role.holder.empty()) {
@@ -135,28 +135,28 @@ RoleGroup::TimePoint RoleGroup::patience_ends() const {
   return first;
 }
 
-bool RoleGroup::note_silence() {
+bool RoleGroup::end_silent_roles() {
   bool noted = false;
   for (std::size_t i = 0; i < roles_.size(); ++i) {
     if (!roles_[i].running() || roles_[i].task->silence() < limits_.silence) continue;
     noted = true;
-    launcher_->lost(roles_[i].host);
+    launcher_->drop_connection(roles_[i].host);
     roles_[i].task->end(std::chrono::milliseconds(0));
     if (!failure_) {
       failure_ =
-          Failure{.role = i, .reason = "the host does not answer: nothing heard for " + seconds_text(limits_.silence)};
+          Failure{.role = i, .reason = "the host does not respond: no message for " + seconds_text(limits_.silence)};
     }
   }
   return noted;
 }
 
 bool RoleGroup::wait(TimePoint deadline, const std::function<bool()>& satisfied) {
-  listen();  // connecting to another host may have taken longer than the limit for silence
+  read_output();  // connecting to another host may have taken longer than the limit for silence
   while (true) {
-    const WaitEnd end = wait_children(children(), std::min(deadline, patience_ends()), stop_, satisfied);
+    const WaitEnd end = wait_children(children(), std::min(deadline, silence_deadline()), stop_, satisfied);
     interrupted_ = interrupted_ || end == WaitEnd::interrupted;
     if (end != WaitEnd::timeout) return end == WaitEnd::satisfied;
-    if (note_silence() || Clock::now() >= deadline) return false;
+    if (end_silent_roles() || Clock::now() >= deadline) return false;
   }
 }
 

@@ -51,7 +51,7 @@ class RoleGroup {
   struct Failure {
     std::size_t role = 0;
     std::string reason;
-    std::string others{};  // "; server on node1: nothing heard for 12 s": other hosts that may be the cause
+    std::string others{};  // "; server on node1: no message for 12 s": other hosts that may be the cause
   };
 
   // All waits end at limits.timeout from now, or at the stop. `launcher` starts roles that have a holder.
@@ -75,15 +75,15 @@ class RoleGroup {
   bool stopped() const { return interrupted_ || failure_.has_value(); }
   std::vector<Child*> children() const;
   // Reads the pending output of the processes.
-  void listen();
+  void read_output();
   // Waits until `satisfied` returns true. Records an interrupt, and the failure of a silent host. Returns false after
   // either, or at the deadline.
   bool wait(TimePoint deadline, const std::function<bool()>& satisfied);
   // The earliest time at which a host will exceed the limit for silence.
-  TimePoint patience_ends() const;
+  TimePoint silence_deadline() const;
   // Ends the roles on hosts that exceeded the limit for silence; the first becomes the failure. Returns false if there
   // is none.
-  bool note_silence();
+  bool end_silent_roles();
 
   RoleLimits limits_;
   TimePoint deadline_;

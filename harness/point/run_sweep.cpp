@@ -10,11 +10,9 @@
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
 #include "harness/point/job_array.hpp"
-#include "harness/point/provenance.hpp"
 #include "harness/point/site.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/parallel.hpp"
-#include "harness/sweep/results_path.hpp"
 #include "harness/sweep/run_points.hpp"
 
 namespace verbscope {
@@ -25,7 +23,7 @@ int report_outcome(const PointsOutcome& outcome, std::size_t points, const Resul
   const std::string results = writer.path().string();
   if (outcome.interrupted) {
     print_text(out, "\n");
-    print_error(fmt::format("interrupted: the points that had ended are in {}; --resume does the rest", results));
+    print_error(fmt::format("interrupted: finished points are in {}; --resume runs the rest", results));
     return kExitInterrupted;
   }
   print_format(out, "records: {}\n", results);
@@ -36,7 +34,8 @@ int report_outcome(const PointsOutcome& outcome, std::size_t points, const Resul
     print_error(fmt::format("{} of {} points failed; the first: {}", outcome.failed, outcome.ended, outcome.reason));
   }
   if (writer.moved()) {
-    print_error(fmt::format("the first records are where {} went: it was deleted or renamed meanwhile", results));
+    print_error(
+        fmt::format("{} was deleted or renamed during the run: the first records are in the old file", results));
   }
   return outcome.failed > 0 || writer.moved() ? 1 : 0;
 }
@@ -50,8 +49,8 @@ int run_here(const RunOptions& options, const Sweep& sweep, const Selection& sel
     runners.emplace(name, PointRunner(benchmark_binary(folder, name), spec, target, options.limits, &interrupt));
   }
   const std::size_t jobs = job_count(options.jobs);
-  if (target.cast && jobs > 1)
-    fail_usage("--jobs: points on hosts run one after another, they would disturb each other");
+  if (target.roles && jobs > 1)
+    fail_usage("--jobs: points on hosts run one at a time, because they would disturb each other");
   const Provenance provenance(site, sweep);
   Progress progress(TimeLeft(selection.points), out, isatty(fileno(out)) == 1);
   const PointsOutcome outcome = run_points(
@@ -69,13 +68,13 @@ int run_here(const RunOptions& options, const Sweep& sweep, const Selection& sel
 std::string headline(const Sweep& sweep, const std::string& fabric, const std::string& where,
                      const Selection& selection, const std::filesystem::path& path) {
   const std::string left_out =
-      selection.finished ? fmt::format(", {} more are in {} already", selection.finished, path.string()) : "";
+      selection.finished ? fmt::format(", {} more are already in {}", selection.finished, path.string()) : "";
   return fmt::format("{} on {}{}{}: {} points{}\n", fmt::join(sweep.benchmarks, ", "), fabric,
                      fabric.starts_with("sim:") ? " (simulated)" : "", where, selection.points.size(), left_out);
 }
 
 // Splits "sim:cib,sim:cx3" into two places, which run one after the other. Any other text is one place.
-std::vector<std::string> places_of(const std::string& hosts) {
+std::vector<std::string> places_to_run(const std::string& hosts) {
   std::vector<std::string> places;
   std::size_t begin = 0;
   for (std::size_t comma = 0; hosts.starts_with("sim:") && (comma = hosts.find(",sim:", begin)) != hosts.npos;) {
@@ -86,10 +85,10 @@ std::vector<std::string> places_of(const std::string& hosts) {
   return places;
 }
 
-std::vector<std::string> places_of(const Sweep& sweep) {
-  std::vector<std::string> places = own_places(sweep);
+std::vector<std::string> places_to_run(const Sweep& sweep) {
+  std::vector<std::string> places = fabrics_without_hosts(sweep);
   if (!places.empty()) return places;
-  fail_usage("--hosts: {} names no simulated cluster in \"fabrics\": say where to run, such as --hosts sim:cib",
+  fail_usage("--hosts: {} names no simulated cluster in \"fabrics\": give --hosts, such as --hosts sim:cib",
              sweep.where);
 }
 
@@ -118,7 +117,7 @@ int run_at(const std::string& hosts, const RunOptions& options, const Sweep& swe
 int run_sweep(const RunOptions& options, const std::filesystem::path& folder, std::FILE* out) {
   Interrupt interrupt;
   const Sweep sweep = load_sweep(options, folder);
-  const std::vector<std::string> places = options.hosts.empty() ? places_of(sweep) : places_of(options.hosts);
+  const std::vector<std::string> places = options.hosts.empty() ? places_to_run(sweep) : places_to_run(options.hosts);
   for (const std::string& place : places) require_target(place);
   int code = 0;
   for (const std::string& place : places) {

@@ -1,22 +1,27 @@
 // The place where a sweep runs: the target, the launcher for its hosts, and the deployed programs.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/json.hpp"
+#include "common/record.hpp"
 #include "harness/cluster/deploy.hpp"
+#include "harness/cluster/hosts.hpp"
 #include "harness/cluster/launcher.hpp"
 #include "harness/point/point_runner.hpp"
+#include "harness/sweep/sweep.hpp"
 
 namespace verbscope {
 
 // True if the host is this machine and needs no launcher: it has this machine's name and no user, management address or
 // ssh port.
-bool is_here(const Host& host);
+bool is_local(const Host& host);
 
 // The hosts without repeated names: a hosts file often has one line per device of a host.
-std::vector<Host> each_once(const std::vector<Host>& hosts);
+std::vector<Host> distinct_hosts(const std::vector<Host>& hosts);
 
 // The launcher for `hosts`. If options.name is empty: slurm for "slurm", ssh if one of `all` is not this machine, else
 // none (null). Null for "local". Throws as make_launcher does.
@@ -50,5 +55,33 @@ class Site {
   Deployment deployment_;
   Json hosts_ = Json::object();
 };
+
+Json local_facts();
+
+// host_facts of the host, read through the launcher; of this machine if nothing was deployed to the host. Throws one
+// line with the host's name.
+Json read_host_facts(const Host& host, Launcher* launcher, const Deployment& deployment, StopSource* stop);
+
+// Throws if no point can run on a host with these facts: it has no RDMA device, or not the one in the hosts file.
+void require_device(const Host& host, const Json& facts);
+
+// Adds to the environment of every record how and when the point was started, and on which hosts.
+class Provenance {
+ public:
+  using Time = std::chrono::system_clock::time_point;
+
+  Provenance(const Site& site, const Sweep& sweep);
+
+  // Adds environment.harness {launcher, command_line, the members of sweep_properties, started, ended; times with zone}
+  // and environment.hosts, the facts of each host. `started`: when the point began; its end is now.
+  void add_to(Record& record, const Point& point, Time started) const;
+
+ private:
+  const Site& site_;
+  const Sweep& sweep_;
+  Json command_line_;
+};
+
+std::string zoned_time(Provenance::Time time);
 
 }  // namespace verbscope

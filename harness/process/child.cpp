@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 #include "common/error.hpp"
 
@@ -35,7 +37,7 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
 
 // The program that the child executes. Prepared before the fork, because only async-signal-safe calls are allowed after
 // it.
-struct Image {
+struct ChildProgram {
   std::vector<char*> arguments, variables;
   int stdin_fd, stdout_fd, stderr_fd;
   int errors_fd;  // receives an errno if execve fails; closed if it succeeds
@@ -43,7 +45,7 @@ struct Image {
 
 // Runs in the child: sets up its own process group, no blocked or ignored signals, its input, and the two pipes as
 // output. The child is killed when the thread that started it ends.
-[[noreturn]] void become(const Image& image, pid_t parent) {
+[[noreturn]] void exec_program(const ChildProgram& image, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
   const bool ready = setpgid(0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
@@ -53,7 +55,7 @@ struct Image {
   if (getppid() != parent) _exit(EXIT_FAILURE);  // the parent ended before prctl
   if (ready) execve(image.arguments[0], image.arguments.data(), image.variables.data());
   const int error = errno;
-  [[maybe_unused]] const ssize_t told = write(image.errors_fd, &error, sizeof error);
+  [[maybe_unused]] const ssize_t written = write(image.errors_fd, &error, sizeof error);
   _exit(EXIT_FAILURE);
 }
 
@@ -61,13 +63,13 @@ struct Image {
 int spawn(const std::vector<std::string>& arguments, const std::vector<std::string>& environment, int stdin_fd,
           int stdout_fd, int stderr_fd) {
   auto [errors_read, errors_write] = make_pipe();
-  Image image{c_strings(arguments), c_strings(environment), stdin_fd, stdout_fd, stderr_fd, errors_write.get()};
+  ChildProgram image{c_strings(arguments), c_strings(environment), stdin_fd, stdout_fd, stderr_fd, errors_write.get()};
   for (char** variable = environ; *variable != nullptr; ++variable) {
     image.variables.insert(image.variables.end() - 1, *variable);
   }
   const pid_t parent = getpid();
   const pid_t pid = check("fork", fork());
-  if (pid == 0) become(image, parent);
+  if (pid == 0) exec_program(image, parent);
   errors_write = Fd();
   int error = 0;
   ssize_t got = 0;
@@ -94,9 +96,9 @@ Child::Child(const std::vector<std::string>& arguments, OutputHook on_stdout,
   if (access(arguments[0].c_str(), X_OK) != 0) fail("cannot start {}: {}", arguments[0], errno_text(errno));
   auto [stdout_read, stdout_write] = make_pipe();
   auto [stderr_read, stderr_write] = make_pipe();
-  for (const auto& [ours, the_childs] : {std::pair(&stdout_read, &stdout_write), {&stderr_read, &stderr_write}}) {
+  for (const auto& [ours, childs] : {std::pair(&stdout_read, &stdout_write), {&stderr_read, &stderr_write}}) {
     check("fcntl", fcntl(ours->get(), F_SETFL, O_NONBLOCK));
-    check("fcntl", fcntl(the_childs->get(), F_SETFL, 0));  // the child's writes block
+    check("fcntl", fcntl(childs->get(), F_SETFL, 0));  // the child's writes block
   }
   if (input.get() < 0) input = Fd(check("open /dev/null", open("/dev/null", O_RDONLY | O_CLOEXEC)));
   pid_ = spawn(arguments, environment, input.get(), stdout_write.get(), stderr_write.get());
@@ -235,6 +237,16 @@ WaitEnd wait_children(const std::vector<Child*>& children, Clock::time_point dea
     waiter.wait_one(deadline);
   }
   return WaitEnd::satisfied;
+}
+
+std::string find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/usr/bin:/bin" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string candidate = folder + "/" + name;
+    if (folder.starts_with('/') && access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  fail("{} is not installed: not found in PATH", name);
 }
 
 }  // namespace verbscope

@@ -70,4 +70,7 @@ enum class WaitEnd { satisfied, timeout, interrupted };
 WaitEnd wait_children(const std::vector<Child*>& children, std::chrono::steady_clock::time_point deadline,
                       StopSource* stop, const std::function<bool()>& satisfied);
 
+// Returns the path of the program in PATH. Throws "NAME is not installed: ...".
+std::string find_program(const std::string& name);
+
 }  // namespace verbscope

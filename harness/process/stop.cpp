@@ -22,7 +22,7 @@ sigset_t end_signals() {
   return signals;
 }
 
-int take_signals() {
+int block_end_signals() {
   const sigset_t signals = end_signals();
   check("block the signals that stop", sigprocmask(SIG_BLOCK, &signals, nullptr));
   return check("signalfd", signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -35,7 +35,7 @@ bool StopSource::pending() const {
   return poll(&polled, 1, 0) > 0;
 }
 
-Interrupt::Interrupt() : StopSource(take_signals()) {
+Interrupt::Interrupt() : StopSource(block_end_signals()) {
   set_output_stop(fd());
 }
 

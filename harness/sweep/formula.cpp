@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <utility>
 
 #include "common/error.hpp"
 
@@ -28,7 +30,7 @@ class Formula {
       : text_(text), rest_(text), where_(where), value_of_(value_of) {}
 
   std::int64_t value() {
-    if (text_.size() > kMaxLength) refuse(fmt::format("it is longer than {} characters", kMaxLength));
+    if (text_.size() > kMaxLength) refuse(fmt::format("longer than {} characters", kMaxLength));
     const std::int64_t value = sum();
     if (peek() != '\0') refuse(fmt::format("expected an operator at \"{}\"", rest_));
     return value;
@@ -72,8 +74,8 @@ class Formula {
 
   std::int64_t quotient(std::int64_t value, std::int64_t by) const {
     if (!value_of_) return 1;
-    if (by == 0) refuse(fmt::format("{} is divided by 0", value));
-    if (by == -1) refuse("it divides by -1");  // the smallest integer would overflow
+    if (by == 0) refuse(fmt::format("division of {} by 0", value));
+    if (by == -1) refuse("division by -1");  // the smallest integer would overflow
     if (value % by != 0) refuse(fmt::format("{} / {} leaves a remainder", value, by));
     return value / by;
   }
@@ -115,6 +117,51 @@ class Formula {
   std::vector<std::string> names_;
 };
 
+// Computes the formulas of one point's options.
+class PointOptions {
+ public:
+  PointOptions(const BenchmarkSpec& spec, Json params, const std::string& where)
+      : spec_(spec), params_(std::move(params)), where_(where) {}
+
+  Json resolved() {
+    const Json given = params_;
+    for (const auto& [key, value] : given.items()) {
+      const OptionSpec* option = spec_.find(key);
+      if (option != nullptr && holds_formula(*option, value)) resolve(*option);
+    }
+    return params_;
+  }
+
+ private:
+  std::int64_t resolve(const OptionSpec& option) {
+    const std::string text = params_.at(option.name).get<std::string>();
+    const std::string what = fmt::format("{}: \"{}\"", where_, option.name);
+    if (!open_.insert(option.name).second) fail("{}: \"{}\" depends on itself", what, text);
+    const std::int64_t value = formula_value(
+        text, what, [&](const std::string& name) { return value_of(name, fmt::format("{}: \"{}\"", what, text)); });
+    open_.erase(option.name);
+    params_[option.name] = checked_value(option, value, fmt::format("{}: {}", where_, text));
+    return value;
+  }
+
+  std::int64_t value_of(const std::string& name, const std::string& what) {
+    const OptionSpec& option = spec_.require(name, what);
+    const auto found = params_.find(name);
+    if (found != params_.end() && holds_formula(option, *found)) return resolve(option);
+    const Json& value = found != params_.end() ? *found : option.default_value;
+    if (!value.is_number_integer()) {
+      fail("{}: \"{}\" has no value{}", what, name,
+           name == "clients" ? "; on hardware, the hosts file gives the number of clients" : "");
+    }
+    return value.get<std::int64_t>();
+  }
+
+  const BenchmarkSpec& spec_;
+  Json params_;
+  const std::string& where_;    // of the sweep, for errors
+  std::set<std::string> open_;  // options whose formulas are being computed
+};
+
 }  // namespace
 
 bool is_formula(std::string_view text) {
@@ -132,6 +179,18 @@ std::vector<std::string> formula_names(std::string_view text, const std::string&
 std::int64_t formula_value(std::string_view text, const std::string& where,
                            const std::function<std::int64_t(const std::string&)>& value_of) {
   return Formula(text, where, value_of).value();
+}
+
+bool takes_formulas(const OptionSpec& option) {
+  return option.type == OptionType::integer || option.type == OptionType::bytes;
+}
+
+bool holds_formula(const OptionSpec& option, const Json& value) {
+  return takes_formulas(option) && value.is_string() && is_formula(value.get<std::string>());
+}
+
+Json with_formulas_computed(const BenchmarkSpec& spec, Json params, const std::string& where) {
+  return PointOptions(spec, std::move(params), where).resolved();
 }
 
 }  // namespace verbscope

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/sweep/benchmarks.hpp"
+
 namespace verbscope {
 
 // True if the text contains an option name or an operator. "4k" is a plain value.
@@ -19,5 +21,14 @@ std::vector<std::string> formula_names(std::string_view text, const std::string&
 // Throws if a division has a remainder or is by 0, or if the result exceeds 64 bits; passes on what `value_of` throws.
 std::int64_t formula_value(std::string_view text, const std::string& where,
                            const std::function<std::int64_t(const std::string& option)>& value_of);
+
+// True for options whose values are whole numbers: others have no formulas.
+bool takes_formulas(const OptionSpec& option);
+// True if the value is a formula for this option.
+bool holds_formula(const OptionSpec& option, const Json& value);
+
+// Computes each formula among the options `params` of the benchmark, from them and from its defaults. `where` names the
+// sweep. Throws Error if a formula depends on itself, or if its value is not allowed.
+Json with_formulas_computed(const BenchmarkSpec& spec, Json params, const std::string& where);
 
 }  // namespace verbscope

@@ -1,14 +1,50 @@
-// Prints the progress of a sweep: on a terminal, one line that is rewritten while a point runs; elsewhere, one line per
-// finished point.
+// The progress of a sweep on the console: names of its points, and the estimated remaining time.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
+#include <set>
 #include <string>
+#include <vector>
 
-#include "harness/sweep/time_left.hpp"
+#include "harness/sweep/sweep.hpp"
 
 namespace verbscope {
+
+// Fits log(time) as a linear function of the logarithms of numeric options, with an offset for each value of other
+// options. Points with 5,000 clients are thus expected to take longer than earlier points with 4.
+class TimeLeft {
+ public:
+  // Without knowledge of the points: each is expected to take the mean time.
+  explicit TimeLeft(std::size_t count) : features_(count), took_(count, kNotEnded) {}
+  explicit TimeLeft(const std::vector<Point>& points);
+
+  void ended(std::size_t point, std::chrono::duration<double> took) { took_.at(point) = took.count(); }
+  std::size_t count() const { return took_.size(); }
+  // 0 until the first point has finished.
+  std::chrono::duration<double> left() const;
+
+ private:
+  static constexpr double kNotEnded = -1;
+
+  std::vector<double> fitted_times() const;
+
+  std::vector<std::vector<double>> features_;  // by point
+  std::vector<double> took_;                   // seconds
+};
+
+// A name consists of the benchmark, the label, the options that differ between the points, and the repetition:
+// "send_rate \"batches\" post_list=16 size=60 #2".
+class PointNames {
+ public:
+  explicit PointNames(const std::vector<Point>& points);
+  std::string name(const Point& point) const;
+
+ private:
+  std::set<std::string> varying_;
+  bool repeated_ = false;
+};
 
 class Progress {
  public:
@@ -16,13 +52,13 @@ class Progress {
   Progress(TimeLeft time_left, std::FILE* out, bool terminal);
 
   void started(const std::string& name);
-  // `place`: index of the point; `outcome`: "101.60 Mops"; `took`: wall-clock time.
-  void finished(std::size_t place, const std::string& name, const std::string& outcome,
+  // `point`: index of the point; `outcome`: "101.60 Mops"; `took`: wall-clock time.
+  void finished(std::size_t point, const std::string& name, const std::string& outcome,
                 std::chrono::duration<double> took);
 
  private:
   std::string left_text() const;
-  void say(const std::string& line, bool ended);
+  void print(const std::string& line, bool ended);
 
   TimeLeft time_left_;
   std::size_t done_ = 0;

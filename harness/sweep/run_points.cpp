@@ -2,14 +2,78 @@
 
 #include <fmt/format.h>
 
+#include <condition_variable>
+#include <cstddef>
+#include <map>
 #include <mutex>
 
+#include "common/error.hpp"
+#include "common/record.hpp"
 #include "common/text.hpp"
-#include "harness/sweep/ordered_results.hpp"
 #include "harness/sweep/parallel.hpp"
 
 namespace verbscope {
 namespace {
+
+// Writes records of points that run at the same time, in the order of the points.
+class OrderedResults {
+ public:
+  // At most `max_ahead` points may be ahead of the first unwritten one, which bounds memory.
+  OrderedResults(ResultsWriter& writer, std::size_t max_ahead) : writer_(writer), max_ahead_(max_ahead) {}
+
+  // Waits until point `index` is within this limit. Returns false if no more points are to be run.
+  bool wait_turn(std::size_t index);
+  // Writes the record once all earlier ones are written. Throws what the writer throws. After an exception or close(),
+  // no more points are to be run.
+  void add(std::size_t index, const Record& record);
+  // Ends the sequence: wakes waiting threads and writes the remaining records in order, without the missing ones.
+  void close();
+
+ private:
+  ResultsWriter& writer_;
+  std::size_t max_ahead_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t next_ = 0;
+  std::map<std::size_t, Record> waiting_;
+  bool closed_ = false;
+};
+
+bool OrderedResults::wait_turn(std::size_t index) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return closed_ || index < next_ + max_ahead_; });
+  return !closed_;
+}
+
+void OrderedResults::add(std::size_t index, const Record& record) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) {
+    writer_.append(record);  // the point ended after close(): kept, out of order
+    return;
+  }
+  waiting_.emplace(index, record);
+  try {
+    for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_; first = waiting_.begin()) {
+      writer_.append(first->second);
+      waiting_.erase(first);
+      ++next_;
+    }
+  } catch (...) {
+    closed_ = true;
+    changed_.notify_all();
+    throw;
+  }
+  changed_.notify_all();
+}
+
+void OrderedResults::close() {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
+  closed_ = true;
+  changed_.notify_all();
+  for (const auto& [index, record] : waiting_) writer_.append(record);
+  waiting_.clear();
+}
 
 // Records per job that may wait for an earlier, slower point.
 constexpr std::size_t kAheadPerJob = 16;
@@ -82,6 +146,15 @@ PointsOutcome run_points(const std::vector<Point>& points, const RunPoint& run, 
   results.close();
   outcome.interrupted = stop.pending();
   return outcome;
+}
+
+std::filesystem::path results_path(const std::string& out, const std::string& name) {
+  if (!out.empty()) return out;
+  const std::filesystem::path folder = "results/local";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail("cannot create the folder {}: {}", folder.string(), error.message());
+  return folder / (name + ".jsonl");
 }
 
 }  // namespace verbscope

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,7 +11,6 @@
 
 #include "common/record.hpp"
 #include "harness/process/stop.hpp"
-#include "harness/sweep/point_names.hpp"
 #include "harness/sweep/progress.hpp"
 
 namespace verbscope {
@@ -38,5 +38,8 @@ PointsOutcome run_points(const std::vector<Point>& points, const RunPoint& run, 
 
 // The outcome of a point in a few words: its rate, or the reason of its failure.
 std::string outcome_text(const Record& record);
+
+// `out`; if empty, results/local/NAME.jsonl, whose folder is created. Throws if that fails.
+std::filesystem::path results_path(const std::string& out, const std::string& name);
 
 }  // namespace verbscope

@@ -10,7 +10,6 @@
 #include "common/record.hpp"
 #include "common/text.hpp"
 #include "harness/sweep/formula.hpp"
-#include "harness/sweep/point_options.hpp"
 
 namespace verbscope {
 namespace {
@@ -39,7 +38,7 @@ Json parse_params(const Json& json, const std::string& where) {
   Json params = Json::object();
   for (const auto& [key, value] : json.items()) {
     const std::string name = option_name(key);
-    if (params.contains(name)) fail("{}: \"{}\" appears twice", where, name);
+    if (params.contains(name)) fail("{}: \"{}\" is given more than once", where, name);
     if (value.is_structured() || value.is_null()) {
       fail("{}: \"{}\": expected one value, got {}", where, key, value.type_name());
     }
@@ -65,7 +64,7 @@ std::vector<std::pair<std::string, std::vector<Json>>> parse_vary(const Json& js
   for (const auto& [key, values] : json.items()) {
     const std::string name = option_name(key);
     if (std::ranges::find(vary, name, [](const auto& each) { return each.first; }) != vary.end()) {
-      fail("{}: \"{}\" appears twice", where, name);
+      fail("{}: \"{}\" is given more than once", where, name);
     }
     if (!values.is_array() || values.empty()) fail("{}: \"{}\": expected a list of at least one value", where, key);
     for (const Json& value : values) {
@@ -109,7 +108,7 @@ void check_entries(const Sweep& sweep) {
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {
     const std::string& name = sweep.points[i].benchmark;
     if (!name.empty() && std::ranges::find(sweep.benchmarks, name) == sweep.benchmarks.end()) {
-      fail("{}: \"benchmark\": \"{}\" is none of the sweep's", point_where(sweep, i), name);
+      fail("{}: \"benchmark\": \"{}\" is not one of the sweep's benchmarks", point_where(sweep, i), name);
     }
   }
   for (const std::string& name : sweep.benchmarks) {
@@ -128,7 +127,7 @@ void check_no_overlap(const Sweep& sweep) {
       if (params.contains(key)) fail("{}: \"{}\" is in both fixed_on and vary", sweep.where, key);
     }
     for (std::size_t i = 0; i < sweep.points.size(); ++i) {
-      if (sweep.points[i].overrides.contains(key)) fail("{}: \"{}\" is in vary as well", point_where(sweep, i), key);
+      if (sweep.points[i].overrides.contains(key)) fail("{}: \"{}\" is also in vary", point_where(sweep, i), key);
     }
   }
 }
@@ -140,7 +139,7 @@ void check_count(const Sweep& sweep) {
     if (count > kMaxPoints) break;
     count *= values.size();
   }
-  if (count > kMaxPoints) fail("{}: points, vary, repetitions: they make more than {} points", sweep.where, kMaxPoints);
+  if (count > kMaxPoints) fail("{}: points, vary and repetitions give more than {} points", sweep.where, kMaxPoints);
 }
 
 // Checks that the formula names integer options of the same benchmark.
@@ -148,7 +147,7 @@ void check_formula(const OptionSpec& option, const std::string& text, const Benc
                    const std::string& where) {
   const std::string what = fmt::format("{}: \"{}\"", where, option.name);
   for (const std::string& name : formula_names(text, what)) {
-    if (!takes_formulas(spec.require(name, what))) fail("{}: \"{}\": {} is no whole number", what, text, name);
+    if (!takes_formulas(spec.require(name, what))) fail("{}: \"{}\": {} is not a whole number", what, text, name);
   }
 }
 
@@ -159,8 +158,9 @@ void check_value(const std::string& key, Json& value, const BenchmarkSpec& spec,
   if (holds_formula(option, value)) return check_formula(option, value.get<std::string>(), spec, where);
   value = checked_value(option, value, where);
   if (value != true) return;
-  if (key == "all") fail("{}: \"all\" makes several points of one: a sweep varies \"size\"", where);
-  if (key == "run_infinitely") fail("{}: \"run_infinitely\": a run without an end has no record", where);
+  if (key == "all") fail("{}: \"all\" is not allowed in a sweep: vary \"size\" instead", where);
+  if (key == "run_infinitely")
+    fail("{}: \"run_infinitely\" is not allowed in a sweep: such a run writes no record", where);
 }
 
 void check_params(Json& params, const BenchmarkSpec& spec, const std::string& where) {
@@ -231,7 +231,7 @@ std::vector<std::string> parse_benchmarks(JsonFields& fields) {
   std::vector<std::string> sorted_names = names;
   std::ranges::sort(sorted_names);
   if (std::ranges::adjacent_find(sorted_names) != sorted_names.end()) {
-    fields.fail_key("benchmark", "names a benchmark twice");
+    fields.fail_key("benchmark", "a benchmark is given more than once");
   }
   return names;
 }
@@ -246,7 +246,7 @@ Json point_identity(const Point& point, const std::string& fabric) {
               {"fabric", fabric}};
 }
 
-Json point_standing(const Sweep& sweep, const Point& point) {
+Json sweep_properties(const Sweep& sweep, const Point& point) {
   Json out{{"sweep", sweep.where}, {"place", point.place}};
   const auto add = [&out](const char* key, const std::string& text) {
     if (!text.empty()) out[key] = text;
@@ -336,7 +336,7 @@ std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
     cross_product(sweep, 0, params, crossed);
     for (Json& each : crossed) all.emplace_back(entry, std::move(each));
   }
-  if (all.empty()) fail("{}: has no point for {}: see its \"fabrics\"", sweep.where, fabric);
+  if (all.empty()) fail("{}: no point runs on {}: see its \"fabrics\"", sweep.where, fabric);
   std::set<std::string> seen;
   std::vector<Point> round;
   for (const std::string& benchmark : sweep.benchmarks) {
@@ -365,7 +365,7 @@ std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
   return points;
 }
 
-std::vector<std::string> own_places(const Sweep& sweep) {
+std::vector<std::string> fabrics_without_hosts(const Sweep& sweep) {
   std::vector<std::string> places;
   const auto add = [&places](const std::vector<std::string>& fabrics) {
     for (const std::string& fabric : fabrics) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/json.hpp"
-#include "harness/sweep/benchmark_spec.hpp"
+#include "harness/sweep/benchmarks.hpp"
 
 namespace verbscope {
 
@@ -62,7 +62,7 @@ Json point_identity(const Point& point, const std::string& fabric);
 // The properties of the sweep that determine how a point's record is shown: {"sweep", its file; "place"; "label", of
 // the point's entry in `points`; "along", the last key of `vary`; "figure"; "show", keys other than the rate}. Empty
 // ones are omitted.
-Json point_standing(const Sweep& sweep, const Point& point);
+Json sweep_properties(const Sweep& sweep, const Point& point);
 
 // Throws one line "where: ...", with the line number for malformed JSON, else with the key.
 Sweep parse_sweep(std::string_view text, const std::string& where);
@@ -89,7 +89,7 @@ std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric);
 
 // The fabrics of the sweep or of its points that need no hosts: each "sim:NAME", "null" and "host", in the file's
 // order.
-std::vector<std::string> own_places(const Sweep& sweep);
+std::vector<std::string> fabrics_without_hosts(const Sweep& sweep);
 
 // True if `fabrics` contains `fabric` ("sim:cib" also matches a profile file .../cib.json) or its kind ("sim", "verbs",
 // "null"), or is empty.

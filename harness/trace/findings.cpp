@@ -50,7 +50,7 @@ std::uint64_t posted_alone(const QueueUse& use) {
 }
 
 // Length of a list, if each of `ends` events ends a run of posts: 1 to kList.
-std::uint64_t list_of(std::uint64_t posts, std::uint64_t ends) {
+std::uint64_t list_length(std::uint64_t posts, std::uint64_t ends) {
   return ends == 0 ? kList : std::clamp<std::uint64_t>(posts / ends, 1, kList);
 }
 
@@ -63,7 +63,7 @@ Changed post_lists(Summary program, const Profile&) {
   for (QueueUse& use : out.program.uses) {
     const std::uint64_t alone = posted_alone(use);
     const std::uint64_t list =
-        std::min(list_of(alone, use.turns), list_of(alone_of_threads[use.thread], polls[use.thread]));
+        std::min(list_length(alone, use.turns), list_length(alone_of_threads[use.thread], polls[use.thread]));
     if (alone == 0 || list < 2) continue;
     for (CountedRequests& each : use.requests) each.request.alone = false;
     use.lists += divide_up(alone, list);
@@ -177,7 +177,7 @@ Changed post_recv_lists(Summary program, const Profile&) {
   for (const driver::SharedRecvUse& use : program.shared_recv_uses) recvs_of_threads[use.thread] += use.recvs;
   Changed out{.program = std::move(program), .detail = {}};
   const auto change = [&](std::uint32_t thread, std::uint64_t recvs, std::uint64_t& posts) {
-    const std::uint64_t fewer = divide_up(recvs, list_of(recvs_of_threads[thread], polls[thread]));
+    const std::uint64_t fewer = divide_up(recvs, list_length(recvs_of_threads[thread], polls[thread]));
     if (fewer >= posts) return;
     out.requests += posts - fewer;
     posts = fewer;
@@ -190,13 +190,13 @@ Changed post_recv_lists(Summary program, const Profile&) {
 // Moves the work of each thread's UD QPs onto as many QPs as the adapter has requester units.
 Changed use_fewer_qps(Summary program, const Profile& profile) {
   const auto units = static_cast<std::size_t>(profile.nic.requester_units);
-  std::map<std::uint32_t, std::vector<std::uint32_t>> kept;  // by thread
+  std::map<std::uint32_t, std::vector<std::uint32_t>> used;  // by thread
   Changed out{.program = std::move(program), .detail = {}};
   std::set<std::uint32_t> beyond;
   std::map<std::uint32_t, std::size_t> seen;
   for (QueueUse& use : out.program.uses) {
     if (out.program.qps[use.qp].facts.type != IBV_QPT_UD || use.requests.empty()) continue;
-    std::vector<std::uint32_t>& first = kept[use.thread];
+    std::vector<std::uint32_t>& first = used[use.thread];
     if (first.size() < units) {
       first.push_back(use.qp);
       continue;
@@ -300,16 +300,16 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::vector<TraceFinding> find_costs(const Summary& program, const Profile& profile, double least_percent) {
+std::vector<TraceFinding> find_costs(const Summary& program, const Profile& profile, double min_percent) {
   std::vector<TraceFinding> findings;
-  const std::vector<Taken> now = limits_of(program, profile);
+  const std::vector<ResourceTime> now = limits_of(program, profile);
   if (now.empty()) return findings;
   for (const Rule& rule : kRules) {
     const Changed changed = rule.change(program, profile);
     if (changed.requests == 0) continue;
-    const std::vector<Taken> then = limits_of(changed.program, profile);
+    const std::vector<ResourceTime> then = limits_of(changed.program, profile);
     const double gain = (now.front().seconds / then.front().seconds - 1) * 100;
-    if (gain < least_percent) continue;
+    if (gain < min_percent) continue;
     findings.push_back({.name = rule.name,
                         .text = fmt::format(fmt::runtime(rule.text), changed.requests, changed.detail),
                         .requests = changed.requests,

@@ -1,11 +1,10 @@
-#include "harness/trace/limits.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "drivers_patch/counter_report.hpp"
+#include "harness/trace/findings.hpp"
 #include "pcie_model/costs.hpp"
 #include "wire/verb.hpp"
 
@@ -58,27 +57,28 @@ class BottleneckEstimate {
     }
   }
 
-  std::vector<Taken> taken() {
-    note(Resource::cpu, longest(cpu_) + registrations_ns() / std::max(1.0, number(cpu_.size())));
+  std::vector<ResourceTime> resource_times() {
+    add_time(Resource::cpu, longest(cpu_) + registrations_ns() / std::max(1.0, number(cpu_.size())));
     const double rate = profile_.wire.pcie.bandwidth().value * 1e-9;  // bytes per nanosecond
     const auto bytes_to_nic = number(pcie_.exact.bytes_to_nic + pcie_.least.bytes_to_nic);
     const auto bytes_to_host = number(pcie_.exact.bytes_to_host + pcie_.least.bytes_to_host);
     const auto mmio = number(pcie_.exact.mmio_doorbells + pcie_.exact.mmio_wc_lines);
-    note(Resource::pcie_to_nic, bytes_to_nic / (rate * profile_.link.tlp_share) + mmio * ns(profile_.link.mmio_gap));
-    note(Resource::pcie_to_host, bytes_to_host / (rate * profile_.link.host_share));
-    note(Resource::dma_reads, dma_reads_ * read_ns(kCacheLine) / number(profile_.link.read_tags));
-    note(Resource::requester_unit, std::max(longest(requester_), sum(requester_) / profile_.nic.requester_units));
-    note(Resource::responder_unit, std::max(longest(receiving_), sum(receiving_) / profile_.nic.responder_units));
-    note(Resource::responder_unit, longest(peer_), true);
-    note(Resource::qp_context_cache, context_reads_ns());
+    add_time(Resource::pcie_to_nic,
+             bytes_to_nic / (rate * profile_.link.tlp_share) + mmio * ns(profile_.link.mmio_gap));
+    add_time(Resource::pcie_to_host, bytes_to_host / (rate * profile_.link.host_share));
+    add_time(Resource::dma_reads, dma_reads_ * read_ns(kCacheLine) / number(profile_.link.read_tags));
+    add_time(Resource::requester_unit, std::max(longest(requester_), sum(requester_) / profile_.nic.requester_units));
+    add_time(Resource::responder_unit, std::max(longest(receiving_), sum(receiving_) / profile_.nic.responder_units));
+    add_time(Resource::responder_unit, longest(peer_), true);
+    add_time(Resource::qp_context_cache, context_reads_ns());
     const double port = profile_.wire.port_rate.value * 1e-9 * profile_.fabric.port_share;
-    note(Resource::wire_out, bytes_out_ / port);
-    note(Resource::wire_in, bytes_in_ / port);
-    note(Resource::atomic_slot, atomic_slot_ns(), true);
-    note(Resource::driver_lock, register_ns());
-    note(Resource::reads_outstanding, reads_at_once_ns_);
-    std::ranges::stable_sort(taken_, std::greater{}, &Taken::seconds);
-    return std::move(taken_);
+    add_time(Resource::wire_out, bytes_out_ / port);
+    add_time(Resource::wire_in, bytes_in_ / port);
+    add_time(Resource::atomic_slot, atomic_slot_ns(), true);
+    add_time(Resource::driver_lock, register_ns());
+    add_time(Resource::reads_outstanding, reads_at_once_ns_);
+    std::ranges::stable_sort(times_, std::greater{}, &ResourceTime::seconds);
+    return std::move(times_);
   }
 
  private:
@@ -95,8 +95,8 @@ class BottleneckEstimate {
     return all;
   }
 
-  void note(Resource resource, double time_ns, bool of_peer = false) {
-    if (time_ns > 0) taken_.push_back({resource, of_peer, time_ns * 1e-9});
+  void add_time(Resource resource, double time_ns, bool of_peer = false) {
+    if (time_ns > 0) times_.push_back({resource, of_peer, time_ns * 1e-9});
   }
 
   double read_ns(Bytes bytes) const {
@@ -296,17 +296,17 @@ class BottleneckEstimate {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Register> registers_;
   PcieCost pcie_;
   double dma_reads_ = 0, bytes_out_ = 0, bytes_in_ = 0, atomics_ = 0, reads_at_once_ns_ = 0;
-  std::vector<Taken> taken_;
+  std::vector<ResourceTime> times_;
 };
 
 }  // namespace
 
-std::string words_for(const Taken& taken) {
-  return std::string(words_for(taken.resource)) + (taken.of_peer ? " of the peer" : "");
+std::string words_for(const ResourceTime& time) {
+  return std::string(words_for(time.resource)) + (time.of_peer ? " of the peer" : "");
 }
 
-std::vector<Taken> limits_of(const Summary& program, const Profile& profile) {
-  return BottleneckEstimate(program, profile).taken();
+std::vector<ResourceTime> limits_of(const Summary& program, const Profile& profile) {
+  return BottleneckEstimate(program, profile).resource_times();
 }
 
 }  // namespace verbscope

@@ -4,10 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "common/json.hpp"
 #include "common/record.hpp"
+#include "drivers_patch/summary.hpp"
 #include "harness/trace/trace_text.hpp"
 
 namespace verbscope {
+
+// The use of each queue by a traced program, as JSON in a record, so that limits and findings can be computed later.
+Json program_json(const driver::Summary& program);
+
+// Restores the parts of the summary that limits_of() and find_costs() read. Throws Error that names `where`.
+driver::Summary program_from_json(const Json& json, const std::string& where);
 
 struct TraceSetting {
   std::vector<std::string> arguments;     // of the program

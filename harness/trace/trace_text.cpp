@@ -3,22 +3,132 @@
 #include <fmt/ranges.h>
 #include <x86intrin.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <vector>
 
+#include "common/error.hpp"
 #include "drivers_patch/counter_report.hpp"
 #include "harness/trace/findings.hpp"
-#include "harness/trace/verified.hpp"
 
 namespace verbscope {
 namespace {
+
+using driver::CheckSummary;
+using driver::Difference;
+using driver::DifferenceExample;
+using driver::QueueMemory;
+using driver::Summary;
+
+struct DifferenceFacts {
+  Difference value;
+  std::string_view name;  // in records
+  std::string_view text;
+  std::string_view unit;  // of the computed and the found value
+};
+
+constexpr EnumTable<Difference, DifferenceFacts> kDifferenceFacts{{
+    {Difference::opcode, "opcode", "another opcode", ""},
+    {Difference::size, "size", "another size", " B"},
+    {Difference::signaled, "signaled", "signaled or not", ""},
+    {Difference::fence, "fence", "fenced or not", ""},
+    {Difference::solicited, "solicited", "solicited or not", ""},
+    {Difference::inline_bytes, "inline_bytes", "other inline data", " B"},
+    {Difference::position, "position", "another end of the post", ""},
+}};
+static_assert(in_order(kDifferenceFacts));
+
+const driver::RefusalFacts& refusal_of(std::size_t kind) {
+  return driver::kRefusals[kind - driver::kPlainDifferences];
+}
+
+std::string_view name_of(std::size_t kind) {
+  return kind < driver::kPlainDifferences ? kDifferenceFacts[kind].name : refusal_of(kind).name;
+}
+
+std::string device_of(const Summary& process, std::uint32_t context) {
+  const auto found = std::ranges::find(process.contexts, context, &driver::ContextSummary::number);
+  return found == process.contexts.end() ? fmt::format("context {}", context) : found->device;
+}
+
+std::string reason_of(const Summary& process, const CheckSummary& checks) {
+  if (checks.memory == QueueMemory::other_adapter) return "the adapter is none of mlx4 and mlx5";
+  const auto found = std::ranges::find(process.contexts, checks.context, &driver::ContextSummary::number);
+  const auto family = found == process.contexts.end() ? NicFamily::mlx5 : found->family;
+  return fmt::format("the program has no {}dv_init_obj", to_string(family));
+}
+
+std::string figures_text(std::size_t kind, const DifferenceExample& example) {
+  if (kind >= driver::kPlainDifferences) return "";
+  if (static_cast<Difference>(kind) == Difference::opcode) {
+    return fmt::format(": {} expected, {} written", driver::opcode_text(example.expected),
+                       driver::opcode_text(example.found));
+  }
+  const std::string_view unit = kDifferenceFacts[kind].unit;
+  return fmt::format(": {}{} expected, {}{} written", example.expected, unit, example.found, unit);
+}
+
+std::string difference_text(std::size_t kind, const CheckSummary::Found& found) {
+  const std::string_view what = kind < driver::kPlainDifferences ? kDifferenceFacts[kind].text : refusal_of(kind).text;
+  std::string text = fmt::format("    {} {}: {}", found.count, found.count == 1 ? "WQE" : "WQEs", what);
+  if (!found.filled) return text + "\n";
+  const DifferenceExample& first = found.example;
+  return text + fmt::format("; the first of QP {:#08x} at {}, {} of {} B in {} element{}{}\n", first.qp_num,
+                            first.position, driver::opcode_text(first.opcode), first.length, first.elements,
+                            first.elements == 1 ? "" : "s", figures_text(kind, first));
+}
+
+std::string checks_text(const Summary& process, const CheckSummary& checks) {
+  const std::string device = device_of(process, checks.context);
+  if (checks.memory != QueueMemory::readable) {
+    return fmt::format("  verified     {}: queue memory is not readable: {}\n", device, reason_of(process, checks));
+  }
+  const auto differs = [](const CheckSummary::Found& found) { return found.count > 0; };
+  const bool right = checks.wqes > 0 && std::ranges::none_of(checks.differences, differs);
+  std::string text = fmt::format("  verified     {}: {} WQEs{}", device, checks.wqes, right ? ", all as expected" : "");
+  if (checks.left_out > 0) text += fmt::format("; {} skipped", checks.left_out);
+  if (checks.without_memory > 0) {
+    text += fmt::format("; {} QPs without readable memory ({})", checks.without_memory,
+                        errno_text(static_cast<int>(checks.first_error)));
+  }
+  text += "\n";
+  for (std::size_t kind = 0; kind < driver::kDifferences; ++kind) {
+    if (differs(checks.differences[kind])) text += difference_text(kind, checks.differences[kind]);
+  }
+  return text;
+}
+
+Json example_json(std::size_t kind, const DifferenceExample& example) {
+  Json out = {{"qp_num", example.qp_num},
+              {"position", example.position},
+              {"opcode", driver::opcode_text(example.opcode)},
+              {"sges", example.elements},
+              {"payload_bytes", example.length}};
+  if (kind >= driver::kPlainDifferences) return out;
+  const bool opcodes = static_cast<Difference>(kind) == Difference::opcode;
+  out["reckoned"] = opcodes ? Json(driver::opcode_text(example.expected)) : Json(example.expected);
+  out["written"] = opcodes ? Json(driver::opcode_text(example.found)) : Json(example.found);
+  return out;
+}
+
+Json differences_json(const CheckSummary& checks) {
+  Json out = Json::object();
+  for (std::size_t kind = 0; kind < driver::kDifferences; ++kind) {
+    const CheckSummary::Found& found = checks.differences[kind];
+    if (found.count == 0) continue;
+    Json& of_kind = out[std::string(name_of(kind))];
+    of_kind = {{"count", found.count}};
+    if (found.filled) of_kind["example"] = example_json(kind, found.example);
+  }
+  return out;
+}
 
 using driver::PcieCost;
 using driver::Summary;
 using driver::Sums;
 
-constexpr std::size_t kMaxQps = 8;  // listed one by one
+constexpr std::size_t kMaxListedQps = 8;  // listed one by one
 
 double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -82,7 +192,8 @@ std::string time_text(const Sums& sums, const TickRate& ticks) {
 
 std::string pcie_text(const Summary& process) {
   const Sums& sums = process.whole;
-  if (!process.wire.known) return "  PCIe         not reckoned: the adapter is none of mlx4 and mlx5 (--nic)\n";
+  if (!process.wire.known)
+    return "  PCIe         not computed: the adapter is neither mlx4 nor mlx5; --nic selects a family\n";
   std::string text = fmt::format("  as {}{}   {} BlueFlame writes, {} doorbells; WQEs of {:.4g} B in {:.4g} blocks\n",
                                  to_string(process.wire.family), process.wire.computed ? " (computed)" : "",
                                  sums.sends.blueflames, sums.doorbells(), ratio(sums.sends.wqe_bytes, sums.requests()),
@@ -115,7 +226,7 @@ std::string qps_text(const Summary& process) {
   std::size_t shown = 0;
   for (const driver::QpSummary& qp : process.qps) {
     if (qp.sums.requests() + qp.sums.recvs.recvs + qp.sums.received.completions == 0) continue;
-    if (shown++ == kMaxQps) {
+    if (shown++ == kMaxListedQps) {
       text += "  and more QPs\n";
       break;
     }
@@ -137,6 +248,29 @@ std::string findings_text(const Summary& process, const Profile& profile) {
 }
 
 }  // namespace
+
+std::string verified_text(const Summary& process) {
+  std::string text;
+  for (const CheckSummary& each : process.checks) text += checks_text(process, each);
+  return text;
+}
+
+Json verified_json(const Summary& process) {
+  Json out = Json::array();
+  for (const CheckSummary& each : process.checks) {
+    Json context = {{"device", device_of(process, each.context)}};
+    if (each.memory != QueueMemory::readable) {
+      context["no_memory"] = reason_of(process, each);
+    } else {
+      context["wqes"] = each.wqes;
+      context["left_out"] = each.left_out;
+      context["qps_without_memory"] = each.without_memory;
+      context["differences"] = differences_json(each);
+    }
+    out.push_back(context);
+  }
+  return out;
+}
 
 std::string qp_type_text(ibv_qp_type type) {
   switch (type) {

@@ -1,8 +1,9 @@
-// What a traced process did, as text.
+// The activity of a traced process, as text.
 #pragma once
 
 #include <string>
 
+#include "common/json.hpp"
 #include "drivers_patch/summary.hpp"
 #include "nic_sim/profile/profile.hpp"
 
@@ -24,5 +25,12 @@ std::string qp_type_text(ibv_qp_type type);
 
 // Upper bound, in ns, on `share` (0 to 1) of the sampled times: the end of their histogram class. 0 without samples.
 double time_below_ns(const driver::Sums& sums, double share, const TickRate& ticks);
+
+// One line per context, and one per kind of difference with an example. Empty without --verify.
+std::string verified_text(const driver::Summary& process);
+
+// One object per context: its device, and either why its queue memory is not readable, or the numbers of WQEs compared
+// and skipped and the differences by kind.
+Json verified_json(const driver::Summary& process);
 
 }  // namespace verbscope

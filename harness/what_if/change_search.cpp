@@ -16,22 +16,22 @@ using Clock = std::chrono::steady_clock;
 // A numeric option is tried at these factors, the far one first, then at the square of the far one. A loss at one value
 // does not exclude a gain at the next: rates have cliffs, and caches have sizes.
 constexpr double kFar = 4, kNear = 2;
-constexpr double kHarm = 0.97;
+constexpr double kMinHarmlessGain = 0.97;
 // Gains within this share of the best count as equal; the value nearest to the current one is chosen.
-constexpr double kAlike = 0.005;
+constexpr double kEqualGain = 0.005;
 // An option with at least this gain alone may gain more in combination.
-constexpr double kHopeful = 1.005;
+constexpr double kPromisingGain = 1.005;
 // Number of combinations that are tried in any case, whatever the number of single changes.
-constexpr std::size_t kMinCombined = 40;
+constexpr std::size_t kMinCombinedRuns = 40;
 // Post lists help only if several requests are ready, and own doorbell registers only if a lock is contended. Both
 // start combinations even without a gain alone.
-constexpr std::string_view kList = "post_list", kRegisters = "uars";
-constexpr int kUsualList = 16;
-constexpr std::array<std::string_view, 3> kTogether = {kList, "qp", "threads"};
+constexpr std::string_view kPostList = "post_list", kRegisters = "uars";
+constexpr int kUsualPostList = 16;
+constexpr std::array<std::string_view, 3> kCombinedOptions = {kPostList, "qp", "threads"};
 // Maximum number of refinement steps (half and twice the best value) per option.
-constexpr int kMaxRefined = 4;
+constexpr int kMaxRefinements = 4;
 // Maximum number of combined changes for a target, and number of states that are extended per step.
-constexpr std::size_t kMaxChanges = 4, kBeam = 5;
+constexpr std::size_t kMaxChanges = 4, kMaxStates = 5;
 
 bool ran(const TrialOutcome& outcome) {
   return outcome.failure.empty();
@@ -85,38 +85,38 @@ bool Target::reached(const TrialOutcome& outcome) const {
   return unit == Unit::us ? of(outcome) > 0 && of(outcome) <= value : of(outcome) >= value;
 }
 
-ChangeSearch::ChangeSearch(std::vector<OptionLadder> ladders, TrialOutcome base, RunBudget budget, RunChanged run)
-    : ladders_(std::move(ladders)),
+ChangeSearch::ChangeSearch(std::vector<OptionChoices> choices, TrialOutcome base, RunBudget budget, RunChanged run)
+    : choices_(std::move(choices)),
       base_(std::move(base)),
       budget_(budget),
       run_(std::move(run)),
       begin_(Clock::now()),
-      tried_(ladders_.size()) {}
+      tried_(choices_.size()) {}
 
-bool ChangeSearch::spent() const {
+bool ChangeSearch::budget_spent() const {
   return (budget_.runs > 0 && runs_ >= budget_.runs) || (budget_.time && Clock::now() - begin_ >= *budget_.time);
 }
 
-const ChangeSearch::Tried* ChangeSearch::tried(std::size_t ladder, const Json& value) const {
-  const auto found = std::ranges::find(tried_[ladder], value, &Tried::value);
-  return found == tried_[ladder].end() ? nullptr : &*found;
+const ChangeSearch::Tried* ChangeSearch::tried(std::size_t index, const Json& value) const {
+  const auto found = std::ranges::find(tried_[index], value, &Tried::value);
+  return found == tried_[index].end() ? nullptr : &*found;
 }
 
-Json ChangeSearch::scaled(std::size_t ladder, double from, double factor) const {
-  const OptionLadder& of = ladders_[ladder];
+Json ChangeSearch::scaled(std::size_t index, double from, double factor) const {
+  const OptionChoices& of = choices_[index];
   const double value = std::clamp(std::round(from * factor), of.low, of.high);
   const Json json = static_cast<std::int64_t>(value);
-  return value == number_of(of.now) || tried(ladder, json) != nullptr ? Json() : json;
+  return value == number_of(of.now) || tried(index, json) != nullptr ? Json() : json;
 }
 
 ChangeSearch::Steps ChangeSearch::first_steps() const {
   Steps out;
-  for (std::size_t i = 0; i < ladders_.size(); ++i) {
-    const OptionLadder& ladder = ladders_[i];
-    for (const Json& value : ladder.values) out.push_back({i, value});
-    if (!ladder.number) continue;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    const OptionChoices& choices = choices_[i];
+    for (const Json& value : choices.values) out.push_back({i, value});
+    if (!choices.number) continue;
     for (const double factor : {kFar, 1 / kFar}) {
-      const Json value = scaled(i, number_of(ladder.now), factor);
+      const Json value = scaled(i, number_of(choices.now), factor);
       if (!value.is_null()) out.push_back({i, value});
     }
   }
@@ -126,11 +126,11 @@ ChangeSearch::Steps ChangeSearch::first_steps() const {
 // The second round: nearer and farther values.
 ChangeSearch::Steps ChangeSearch::further_steps() const {
   Steps out;
-  for (std::size_t i = 0; i < ladders_.size(); ++i) {
-    if (!ladders_[i].number) continue;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    if (!choices_[i].number) continue;
     for (const double factor : {kNear, 1 / kNear, kFar * kFar, 1 / (kFar * kFar)}) {
-      const Json value = scaled(i, number_of(ladders_[i].now), factor);
-      const auto same = [&](const Step& step) { return step.ladder == i && step.value == value; };
+      const Json value = scaled(i, number_of(choices_[i].now), factor);
+      const auto same = [&](const Step& step) { return step.index == i && step.value == value; };
       if (!value.is_null() && std::ranges::none_of(out, same)) out.push_back({i, value});
     }
   }
@@ -140,26 +140,28 @@ ChangeSearch::Steps ChangeSearch::further_steps() const {
 // Half and twice the best value of each option that helps.
 ChangeSearch::Steps ChangeSearch::refining_steps() const {
   Steps out;
-  for (std::size_t i = 0; i < ladders_.size(); ++i) {
-    const Tried* most = best(i);
-    if (!ladders_[i].number || most == nullptr || gain(most->outcome) < kWorthwhile) continue;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    const Tried* top = best(i);
+    if (!choices_[i].number || top == nullptr || gain(top->outcome) < kWorthwhile) continue;
     for (const double factor : {kNear, 1 / kNear}) {
-      if (const Json value = scaled(i, number_of(most->value), factor); !value.is_null()) out.push_back({i, value});
+      if (const Json value = scaled(i, number_of(top->value), factor); !value.is_null()) out.push_back({i, value});
     }
   }
   return out;
 }
 
-const ChangeSearch::Tried* ChangeSearch::best(std::size_t ladder) const {
+const ChangeSearch::Tried* ChangeSearch::best(std::size_t index) const {
   const Tried* out = nullptr;
-  for (const Tried& each : tried_[ladder]) {
-    if (ran(each.outcome) && (out == nullptr || gain(each.outcome) > gain(out->outcome) * (1 + kAlike))) out = &each;
+  for (const Tried& each : tried_[index]) {
+    if (ran(each.outcome) && (out == nullptr || gain(each.outcome) > gain(out->outcome) * (1 + kEqualGain)))
+      out = &each;
   }
-  if (out == nullptr || !ladders_[ladder].number) return out;
-  const double now = number_of(ladders_[ladder].now);
+  if (out == nullptr || !choices_[index].number) return out;
+  const double now = number_of(choices_[index].now);
   const auto distance = [now](const Tried& each) { return std::abs(std::log(number_of(each.value) / now)); };
-  for (const Tried& each : tried_[ladder]) {
-    if (ran(each.outcome) && gain(each.outcome) >= gain(out->outcome) * (1 - kAlike) && distance(each) < distance(*out))
+  for (const Tried& each : tried_[index]) {
+    if (ran(each.outcome) && gain(each.outcome) >= gain(out->outcome) * (1 - kEqualGain) &&
+        distance(each) < distance(*out))
       out = &each;
   }
   return out;
@@ -169,17 +171,17 @@ void ChangeSearch::run_singles(const Steps& steps) {
   Steps chosen;
   std::vector<Json> options;
   for (const Step& step : steps) {
-    if (budget_.given && (spent() || (budget_.runs > 0 && runs_ + options.size() >= budget_.runs))) {
+    if (budget_.given && (budget_spent() || (budget_.runs > 0 && runs_ + options.size() >= budget_.runs))) {
       ++left_out_;
       continue;
     }
     chosen.push_back(step);
-    options.push_back(Json{{ladders_[step.ladder].option, step.value}});
+    options.push_back(Json{{choices_[step.index].option, step.value}});
   }
   if (options.empty()) return;
   const std::vector<TrialOutcome> outcomes = run_(options);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    tried_[chosen[i].ladder].push_back({chosen[i].value, outcomes[i]});
+    tried_[chosen[i].index].push_back({chosen[i].value, outcomes[i]});
     if (!ran(outcomes[i])) continue;
     ++run_count_;
     ++runs_;
@@ -190,7 +192,7 @@ void ChangeSearch::try_singles() {
   if (run_count_ > 0) return;
   run_singles(first_steps());
   run_singles(further_steps());
-  for (int i = 0; i < kMaxRefined; ++i) {
+  for (int i = 0; i < kMaxRefinements; ++i) {
     const Steps steps = refining_steps();
     if (steps.empty()) return;
     run_singles(steps);
@@ -199,14 +201,14 @@ void ChangeSearch::try_singles() {
 
 ChangeSearch::Steps ChangeSearch::additions(const State& state) const {
   std::vector<std::pair<double, Step>> rated;
-  for (std::size_t i = 0; i < ladders_.size(); ++i) {
-    if (std::ranges::any_of(state.steps, [i](const Step& step) { return step.ladder == i; })) continue;
-    const Tried* most = best(i);
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    if (std::ranges::any_of(state.steps, [i](const Step& step) { return step.index == i; })) continue;
+    const Tried* top = best(i);
     // A non-numeric value that harms alone may help in combination, such as BlueFlame with a lock of its own. A numeric
     // value without a gain rarely does, except post lists and the options they depend on.
-    const bool together = std::ranges::find(kTogether, ladders_[i].option) != kTogether.end();
-    const double least = !ladders_[i].number ? 0 : together ? kHarm : kHopeful;
-    if (most != nullptr && gain(most->outcome) >= least) rated.emplace_back(gain(most->outcome), Step{i, most->value});
+    const bool together = std::ranges::find(kCombinedOptions, choices_[i].option) != kCombinedOptions.end();
+    const double least = !choices_[i].number ? 0 : together ? kMinHarmlessGain : kPromisingGain;
+    if (top != nullptr && gain(top->outcome) >= least) rated.emplace_back(gain(top->outcome), Step{i, top->value});
   }
   std::ranges::stable_sort(rated, std::greater{}, [](const auto& each) { return each.first; });
   Steps out;
@@ -236,19 +238,19 @@ std::vector<ChangeSearch::State> ChangeSearch::extended(const State& state, cons
 TriedChange ChangeSearch::change_of(const State& state) const {
   TriedChange out{.outcome = state.outcome};
   for (const Step& step : state.steps) {
-    const OptionLadder& ladder = ladders_[step.ladder];
-    out.options[ladder.option] = step.value;
-    out.text += (out.text.empty() ? "" : ", ") + change_text(ladder, step.value);
+    const OptionChoices& choices = choices_[step.index];
+    out.options[choices.option] = step.value;
+    out.text += (out.text.empty() ? "" : ", ") + change_text(choices, step.value);
   }
   return out;
 }
 
 // Adds the change with the largest gain until none adds kWorthwhile. Returns the state after each addition.
-std::vector<ChangeSearch::State> ChangeSearch::climb(State state, std::size_t most_runs) {
+std::vector<ChangeSearch::State> ChangeSearch::climb(State state, std::size_t max_runs) {
   std::vector<State> out;
-  while (runs_ < most_runs && !(budget_.time && spent())) {
+  while (runs_ < max_runs && !(budget_.time && budget_spent())) {
     Steps steps = additions(state);
-    if (steps.size() > most_runs - runs_) steps.resize(most_runs - runs_);
+    if (steps.size() > max_runs - runs_) steps.resize(max_runs - runs_);
     const std::vector<State> states = extended(state, steps);
     const auto best = std::ranges::max_element(states, {}, [this](const State& each) { return gain(each.outcome); });
     if (best == states.end() || gain(best->outcome) < kWorthwhile * gain(state.outcome)) break;
@@ -258,23 +260,23 @@ std::vector<ChangeSearch::State> ChangeSearch::climb(State state, std::size_t mo
   return out;
 }
 
-std::vector<ChangeSearch::State> ChangeSearch::beginnings() const {
+std::vector<ChangeSearch::State> ChangeSearch::start_states() const {
   std::vector<State> out;
-  for (std::size_t i = 0; i < ladders_.size(); ++i) {
-    const Tried* most = best(i);
-    if (ladders_[i].option == kList) {
-      const Tried* list = tried(i, kUsualList);
-      if (list != nullptr && ran(list->outcome) && gain(list->outcome) >= kHarm) most = list;
-    } else if (ladders_[i].option != kRegisters && (most == nullptr || gain(most->outcome) < kWorthwhile)) {
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    const Tried* top = best(i);
+    if (choices_[i].option == kPostList) {
+      const Tried* list = tried(i, kUsualPostList);
+      if (list != nullptr && ran(list->outcome) && gain(list->outcome) >= kMinHarmlessGain) top = list;
+    } else if (choices_[i].option != kRegisters && (top == nullptr || gain(top->outcome) < kWorthwhile)) {
       continue;
     }
-    if (most != nullptr && gain(most->outcome) >= kHarm) out.push_back({{{i, most->value}}, most->outcome});
+    if (top != nullptr && gain(top->outcome) >= kMinHarmlessGain) out.push_back({{{i, top->value}}, top->outcome});
   }
-  // Keeps the state with the largest gain, and those of kList and kRegisters.
+  // Keeps the state with the largest gain, and those of kPostList and kRegisters.
   std::ranges::stable_sort(out, std::greater{}, [this](const State& each) { return gain(each.outcome); });
   for (std::size_t i = out.size(); i-- > 1;) {
-    const std::string& option = ladders_[out[i].steps.front().ladder].option;
-    if (option != kList && option != kRegisters) out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::string& option = choices_[out[i].steps.front().index].option;
+    if (option != kPostList && option != kRegisters) out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return out;
 }
@@ -287,13 +289,13 @@ std::vector<TriedChange> ChangeSearch::find() {
     TriedChange change = change_of(state);
     if (std::ranges::find(out, change.options, &TriedChange::options) == out.end()) out.push_back(std::move(change));
   };
-  for (std::size_t i = 0; i < ladders_.size(); ++i) {
-    if (const Tried* most = best(i)) add({{{i, most->value}}, most->outcome});
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    if (const Tried* top = best(i)) add({{{i, top->value}}, top->outcome});
   }
-  const std::size_t most_runs = budget_.runs == 0 ? SIZE_MAX
-                                : budget_.given   ? budget_.runs
-                                                  : std::max(budget_.runs, runs_ + kMinCombined);
-  for (const State& state : beginnings()) std::ranges::for_each(climb(state, most_runs), add);
+  const std::size_t max_runs = budget_.runs == 0 ? SIZE_MAX
+                               : budget_.given   ? budget_.runs
+                                                 : std::max(budget_.runs, runs_ + kMinCombinedRuns);
+  for (const State& state : start_states()) std::ranges::for_each(climb(state, max_runs), add);
   // Drops a combination if a part of it gains as much.
   const auto part_does = [&](const TriedChange& whole) {
     return std::ranges::any_of(out, [&](const TriedChange& part) {
@@ -320,7 +322,7 @@ TriedChange ChangeSearch::reach(const Target& target) {
   if (target.reached(base_)) return change_of(best);
   try_singles();
   std::vector<State> level;
-  for (std::size_t i = 0; i < ladders_.size(); ++i) {
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
     for (const Tried& each : tried_[i]) {
       if (ran(each.outcome)) level.push_back({{{i, each.value}}, each.outcome});
     }
@@ -329,7 +331,7 @@ TriedChange ChangeSearch::reach(const Target& target) {
     std::ranges::stable_sort(level, better);
     if (!level.empty() && better(level.front(), best)) best = level.front();
     if (target.reached(best.outcome) || level.empty() || changes == kMaxChanges) return change_of(best);
-    if (level.size() > kBeam) level.resize(kBeam);
+    if (level.size() > kMaxStates) level.resize(kMaxStates);
     std::vector<State> next;
     for (const State& each : level) {
       for (State& state : extended(each, additions(each))) next.push_back(std::move(state));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/what_if/limit_search.hpp"
-#include "harness/what_if/neighbours.hpp"
+#include "harness/what_if/point_options.hpp"
 
 namespace verbscope {
 
@@ -49,7 +49,7 @@ class ChangeSearch {
   // Runs the point once with each of these sets of options, some at the same time.
   using RunChanged = std::function<std::vector<TrialOutcome>(const std::vector<Json>&)>;
 
-  ChangeSearch(std::vector<OptionLadder> ladders, TrialOutcome base, RunBudget budget, RunChanged run);
+  ChangeSearch(std::vector<OptionChoices> choices, TrialOutcome base, RunBudget budget, RunChanged run);
 
   // Returns the best value of each option and combinations in which each change contributes, if the gain is kWorthwhile
   // or more. Sorted by gain, best first.
@@ -63,9 +63,9 @@ class ChangeSearch {
   std::size_t neighbours_run() const { return run_count_; }
 
  private:
-  // One option set to a value. `ladder`: index of the option.
+  // One option set to a value. `index`: of the option.
   struct Step {
-    std::size_t ladder;
+    std::size_t index;
     Json value;
   };
   using Steps = std::vector<Step>;
@@ -81,30 +81,30 @@ class ChangeSearch {
   };
 
   double gain(const TrialOutcome& outcome) const { return outcome.failure.empty() ? outcome.mops / base_.mops : 0; }
-  bool spent() const;
+  bool budget_spent() const;
   void try_singles();
   void run_singles(const Steps& steps);
-  const Tried* tried(std::size_t ladder, const Json& value) const;
+  const Tried* tried(std::size_t index, const Json& value) const;
   // The value `from` * `factor`, limited to the range of the option. Null if that is the current value or was tried.
-  Json scaled(std::size_t ladder, double from, double factor) const;
+  Json scaled(std::size_t index, double from, double factor) const;
   Steps first_steps() const;
   Steps further_steps() const;
   Steps refining_steps() const;
-  const Tried* best(std::size_t ladder) const;
+  const Tried* best(std::size_t index) const;
   // The best value of each further option that may help in this state.
   Steps additions(const State& state) const;
   std::vector<State> extended(const State& state, const Steps& steps);
-  std::vector<State> climb(State state, std::size_t most_runs);
+  std::vector<State> climb(State state, std::size_t max_runs);
   // Single changes from which combinations start.
-  std::vector<State> beginnings() const;
+  std::vector<State> start_states() const;
   TriedChange change_of(const State& state) const;
 
-  std::vector<OptionLadder> ladders_;
+  std::vector<OptionChoices> choices_;
   TrialOutcome base_;
   RunBudget budget_;
   RunChanged run_;
   std::chrono::steady_clock::time_point begin_;
-  std::vector<std::vector<Tried>> tried_;  // by ladder
+  std::vector<std::vector<Tried>> tried_;  // by option
   std::size_t run_count_ = 0, left_out_ = 0, runs_ = 0;
 };
 

@@ -9,15 +9,9 @@
 #include <vector>
 
 #include "analysis/explain.hpp"
+#include "harness/what_if/simulated_runs.hpp"
 
 namespace verbscope {
-
-struct TrialOutcome {
-  double mops = 0;
-  double gbit_per_s = 0;  // 0: the benchmark reports none
-  double latency_us = 0;  // median; 0: the benchmark reports none
-  std::string failure{};  // empty: it ran
-};
 
 class LimitSearch {
  public:
@@ -62,5 +56,9 @@ class LimitSearch {
   std::vector<TriedTwice> tried_;
   std::vector<std::string> failed_;
 };
+
+// Fills in the limits, the gains, and the tried and failed runs. `basis`: a simulated record of the point, whose busy
+// times determine the likely resources. Throws Error if no run succeeded, InterruptedError at the stop.
+void find_limits(const Record& basis, SimulatedRuns& runs, Explanation& out);
 
 }  // namespace verbscope

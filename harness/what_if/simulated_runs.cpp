@@ -1,14 +1,42 @@
 #include "harness/what_if/simulated_runs.hpp"
 
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <string>
+#include <string_view>
+
 #include "analysis/points.hpp"
 #include "common/files.hpp"
 #include "common/hash.hpp"
 #include "harness/point/point_runner.hpp"
 #include "harness/sweep/parallel.hpp"
-#include "harness/what_if/twice.hpp"
 
 namespace verbscope {
 namespace {
+
+// The value of "section.key" in the profile; null if it has none.
+Json* value_in(Json& profile, std::string_view name) {
+  const std::string section(name.substr(0, name.find('.'))), key(name.substr(name.find('.') + 1));
+  if (!profile.contains(section) || !profile[section].contains(key)) return nullptr;
+  Json& value = profile[section][key]["value"];
+  return value.is_number() ? &value : nullptr;
+}
+
+void halve(Json& value) {
+  value = value.get<double>() / 2;
+}
+
+void double_value(Json& value) {
+  if (value.is_number_integer()) {
+    value = value.get<std::int64_t>() * 2;
+  } else {
+    value = value.get<double>() * 2;
+  }
+}
+
+// A larger file is removed: most of its outcomes are of older programs and profiles.
+constexpr std::uintmax_t kMaxBytes = 64'000'000;
 
 TrialOutcome outcome_of(const Record& record) {
   if (record.status == RecordStatus::failed) return {.failure = record.reason};
@@ -21,12 +49,115 @@ TrialOutcome outcome_of(const Record& record) {
 
 }  // namespace
 
-SimulatedRuns::SimulatedRuns(Json profile, RunPlace place, RunCache& cache)
-    : profile_(std::move(profile)), place_(std::move(place)), cache_(cache) {
+bool can_double(const Json& profile, Resource resource) {
+  Json copy = profile;
+  const auto counts = [&copy](std::string_view name) {
+    const Json* value = value_in(copy, name);
+    return value != nullptr && value->get<double>() > 0;
+  };
+  const ResourceFacts& of = facts(resource);
+  return std::ranges::any_of(of.halved, counts) || std::ranges::any_of(of.doubled, counts);
+}
+
+Json double_resources(Json profile, const std::vector<Resource>& resources) {
+  std::set<std::string_view> halved, doubled;
+  for (const Resource resource : resources) {
+    const ResourceFacts& of = facts(resource);
+    halved.insert(of.halved.begin(), of.halved.end());
+    doubled.insert(of.doubled.begin(), of.doubled.end());
+  }
+  for (const std::string_view name : halved) {
+    if (Json* value = value_in(profile, name)) halve(*value);
+  }
+  for (const std::string_view name : doubled) {
+    if (Json* value = value_in(profile, name)) double_value(*value);
+  }
+  return profile;
+}
+
+Json double_speed(Json profile) {
+  for (const char* section : {"host", "link", "nic", "fabric"}) {
+    if (!profile.contains(section)) continue;
+    for (auto& [key, parameter] : profile[section].items()) {
+      if (!key.ends_with("_ns")) continue;
+      if (Json* value = value_in(profile, std::string(section) + "." + key)) halve(*value);
+    }
+  }
+  for (const char* name : {"wire.pcie_lanes", "wire.port_gbit_per_s"}) {
+    if (Json* value = value_in(profile, name)) double_value(*value);
+  }
+  return profile;
+}
+
+std::vector<std::string> assumed_parameters(const Json& profile, const std::vector<Resource>& resources) {
+  std::set<std::string> out;
+  for (const Resource resource : resources) {
+    std::vector<std::string> names;
+    bool all = true;
+    for (const auto* parameters : {&facts(resource).halved, &facts(resource).doubled}) {
+      for (const std::string_view name : *parameters) {
+        const std::string section(name.substr(0, name.find('.'))), key(name.substr(name.find('.') + 1));
+        if (!profile.contains(section) || !profile[section].contains(key)) continue;
+        all = all && profile[section][key].value("source", "") == "assumed";
+        names.emplace_back(name);
+      }
+    }
+    if (all) out.insert(names.begin(), names.end());
+  }
+  return {out.begin(), out.end()};
+}
+
+RunCache::RunCache(std::filesystem::path file) : file_(std::move(file)) {
   std::error_code error;
-  const auto written = std::filesystem::last_write_time(place_.binary, error).time_since_epoch().count();
-  program_ = fmt::format("{} {} {}", place_.binary.filename().string(), written,
-                         std::filesystem::file_size(place_.binary, error));
+  if (file_.empty()) return;
+  if (const auto size = std::filesystem::file_size(file_, error); !error && size > kMaxBytes) {
+    std::filesystem::remove(file_, error);
+  }
+  std::ifstream in(file_);
+  for (std::string line; std::getline(in, line);) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object()) continue;
+    const auto mops = number_at(json, "mops");
+    const std::string key = text_at(json, "key");
+    if (!mops || key.empty()) continue;
+    outcomes_[key] = {.mops = *mops,
+                      .gbit_per_s = number_at(json, "gbit_per_s").value_or(0),
+                      .latency_us = number_at(json, "latency_us").value_or(0),
+                      .failure = text_at(json, "failure")};
+  }
+}
+
+std::optional<TrialOutcome> RunCache::find(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = outcomes_.find(key);
+  return found == outcomes_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void RunCache::add(const std::string& key, const TrialOutcome& outcome) {
+  const Json line{{"key", key},
+                  {"mops", outcome.mops},
+                  {"gbit_per_s", outcome.gbit_per_s},
+                  {"latency_us", outcome.latency_us},
+                  {"failure", outcome.failure}};
+  const std::lock_guard lock(mutex_);
+  outcomes_[key] = outcome;
+  if (file_.empty()) return;
+  std::ofstream out(file_, std::ios::app);
+  out << dump_json(line) + "\n";
+}
+
+std::filesystem::path run_cache_of(const std::filesystem::path& results) {
+  std::filesystem::path out = results;
+  out += ".explain";
+  return out;
+}
+
+SimulatedRuns::SimulatedRuns(Json profile, RunSetup setup, RunCache& cache)
+    : profile_(std::move(profile)), setup_(std::move(setup)), cache_(cache) {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(setup_.binary, error).time_since_epoch().count();
+  program_ = fmt::format("{} {} {}", setup_.binary.filename().string(), written,
+                         std::filesystem::file_size(setup_.binary, error));
 }
 
 Record SimulatedRuns::record(const Point& point) {
@@ -36,7 +167,7 @@ Record SimulatedRuns::record(const Point& point) {
 
 std::vector<TrialOutcome> SimulatedRuns::run(const std::vector<Trial>& trials) {
   std::vector<TrialOutcome> outcomes(trials.size());
-  run_parallel(trials.size(), place_.jobs, [&](std::size_t i) { outcomes[i] = outcome(trials[i], count_ + i); });
+  run_parallel(trials.size(), setup_.jobs, [&](std::size_t i) { outcomes[i] = outcome(trials[i], count_ + i); });
   count_ += trials.size();
   return outcomes;
 }
@@ -58,7 +189,7 @@ TrialOutcome SimulatedRuns::outcome(const Trial& trial, std::size_t number) cons
 }
 
 Json SimulatedRuns::profile_of(const Trial& trial) const {
-  return trial.twice_as_fast ? twice_as_fast(profile_) : profile_with_twice(profile_, trial.doubled);
+  return trial.double_speed ? double_speed(profile_) : double_resources(profile_, trial.doubled);
 }
 
 std::string SimulatedRuns::key_of(const Json& profile, const Point& point) const {
@@ -71,8 +202,8 @@ Record SimulatedRuns::run_on(const Json& profile, const Point& point, std::size_
   const std::filesystem::path file = temp_.file(fmt::format("{}.json", number));
   replace_file(file, dump_json(profile) + "\n");
   const RoleLimits limits{.timeout = kTimeout};
-  const PointRunner runner(place_.binary, place_.spec, RunTarget{.fabric = "sim:" + file.string(), .cast = {}}, limits,
-                           place_.stop);
+  const PointRunner runner(setup_.binary, setup_.spec, RunTarget{.fabric = "sim:" + file.string(), .roles = {}}, limits,
+                           setup_.stop);
   std::optional<Record> record = runner.run(point);
   if (!record) throw InterruptedError("interrupted");
   return std::move(*record);

@@ -10,8 +10,8 @@
 #include "common/record.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/progress.hpp"
-#include "harness/what_if/point_again.hpp"
-#include "harness/what_if/point_limits.hpp"
+#include "harness/what_if/limit_search.hpp"
+#include "harness/what_if/point_options.hpp"
 #include "harness/what_if/simulated_runs.hpp"
 
 namespace verbscope {
@@ -23,14 +23,14 @@ using Clock = std::chrono::steady_clock;
 constexpr double kAcceptedDifference = 0.25;
 // Typical number of runs per point, and the expected total time above which a message announces it.
 constexpr double kUsualRuns = 70;
-constexpr std::chrono::seconds kUntold{10};
+constexpr std::chrono::seconds kNoticeAbove{10};
 
 // The simulated cluster of the record, as a value for --fabric sim:.
 std::string cluster_of(const Record& record, const std::string& named) {
   const auto fabric = record.environment.value("fabric", "");
   if (fabric.starts_with("sim:")) return fabric.substr(4);
   if (fabric != "verbs") fail("there is no simulated cluster for fabric {}", dump_json(fabric));
-  if (named.empty()) fail("no simulated cluster is known for this hardware: --cluster names one");
+  if (named.empty()) fail("no simulated cluster is known for this hardware; give one with --cluster");
   return named;
 }
 
@@ -39,7 +39,7 @@ class Explainer {
   Explainer(const Record& record, const WhatIfOptions& options, RunCache& cache)
       : record_(record), options_(options), cache_(cache), out_(explain(record)) {}
 
-  Explanation answer() {
+  Explanation explanation() {
     const Explanation closed = out_;
     try {
       out_.runs.emplace();
@@ -64,16 +64,16 @@ class Explainer {
         cache_);
     const Clock::time_point begin = Clock::now();
     const auto seconds = [&begin] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-    const Record base = runs.record(point_again(record_, runs.spec()));
-    require_alike(base);
-    tell_time(seconds());
+    const Record base = runs.record(effective_point(record_, runs.spec()));
+    require_similar_rate(base);
+    announce_duration(seconds());
     find_limits(base, runs, out_);
     try_changes(base, runs);
     out_.runs->runs = runs.count();
     out_.runs->seconds = seconds();
   }
 
-  void require_alike(const Record& base) {
+  void require_similar_rate(const Record& base) {
     const std::string& cluster = out_.runs->cluster;
     if (base.status == RecordStatus::failed) fail("the point failed on {}: {}", cluster, base.reason);
     const double simulated = number_at(base.result, "rate_mops").value_or(0);
@@ -81,19 +81,19 @@ class Explainer {
     if (!(simulated > 0) || !(measured > 0)) fail("the point has no rate");
     out_.runs->base_mops = simulated;
     if (std::abs(simulated / measured - 1) > kAcceptedDifference)
-      fail("on {} the simulated rate, {:.4g} Mops, is {:+.0f} % off: beyond {:.0f} % a copy decides nothing", cluster,
-           simulated, (simulated / measured - 1) * 100, kAcceptedDifference * 100);
+      fail("on {} the simulated rate, {:.4g} Mops, differs by {:+.0f} % from the record; at most {:.0f} % is accepted",
+           cluster, simulated, (simulated / measured - 1) * 100, kAcceptedDifference * 100);
   }
 
-  void tell_time(double one_run) const {
+  void announce_duration(double one_run) const {
     const double jobs = static_cast<double>(std::max<std::size_t>(1, options_.jobs));
     const double count =
         options_.budget.given && options_.budget.runs > 0 ? static_cast<double>(options_.budget.runs) : kUsualRuns;
     const std::chrono::duration<double> all(one_run * count / jobs);
-    if (!options_.told || all <= kUntold || options_.budget.time) return;
-    options_.told(
+    if (!options_.notify || all <= kNoticeAbove || options_.budget.time) return;
+    options_.notify(
         fmt::format("point {}: about {:.0f} runs on simulated copies of {} take about {}; --budget 10s limits them, "
-                    "--closed_form makes none",
+                    "--closed_form avoids them",
                     point_id(record_), count, out_.runs->cluster, duration_text(all)));
   }
 
@@ -106,7 +106,7 @@ class Explainer {
     };
     const TrialOutcome as_it_is = runs.run({{.point = point}}).front();
     if (!as_it_is.failure.empty()) fail("the point as it was given failed: {}", as_it_is.failure);
-    ChangeSearch search(option_ladders(base, runs.spec(), runs.profile(), out_.limits), as_it_is, options_.budget,
+    ChangeSearch search(option_choices(base, runs.spec(), runs.profile(), out_.limits), as_it_is, options_.budget,
                         run_changed);
     out_.advice.clear();
     const auto add = [&](const TriedChange& change, bool other_payload) {
@@ -184,7 +184,7 @@ class Explainer {
 }  // namespace
 
 Explanation explain_by_runs(const Record& record, const WhatIfOptions& options, RunCache& cache) {
-  return Explainer(record, options, cache).answer();
+  return Explainer(record, options, cache).explanation();
 }
 
 }  // namespace verbscope

@@ -10,7 +10,7 @@
 #include "analysis/explain.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/what_if/change_search.hpp"
-#include "harness/what_if/run_cache.hpp"
+#include "harness/what_if/simulated_runs.hpp"
 
 namespace verbscope {
 
@@ -22,7 +22,7 @@ struct WhatIfOptions {
   RunBudget budget{};
   std::optional<Target> target{};
   // Receives a message if the runs of a point will take long. May be empty.
-  std::function<void(const std::string&)> told{};
+  std::function<void(const std::string&)> notify{};
 };
 
 // Explains a record that is ok. If no run is possible, or if the simulated point differs from the measured one, the

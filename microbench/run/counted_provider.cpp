@@ -4,7 +4,6 @@
 
 #include "common/error.hpp"
 #include "counters/sources.hpp"
-#include "drivers_patch/device_family.hpp"
 #include "drivers_patch/objects.hpp"
 
 namespace verbscope {
@@ -58,7 +57,7 @@ ibv_context* CountedProvider::open(const std::string& name) {
     if (error != 0) throw_errno("--counter_sources driver: memory for counts", error);
   }
   driver::attach_context(*context, {.family = family, .sample_times = real_time_, .registers = registers_});
-  if (const driver::WrappedContext* const wrapped = driver::wrapped(context)) {
+  if (const driver::WrappedContext* const wrapped = driver::find_context(context)) {
     contexts_.push_back(wrapped->record->number);
   }
   return context;
@@ -89,7 +88,7 @@ ibv_cq* CountedProvider::create_cq(ibv_context* context, int entries, ibv_comp_c
 }
 
 int CountedProvider::destroy_cq(ibv_cq* cq) {
-  return destroyed(provider_, cq, driver::detach_cq, driver::keep_cq, &Provider::destroy_cq);
+  return destroyed(provider_, cq, driver::detach_cq, driver::restore_cq, &Provider::destroy_cq);
 }
 
 ibv_srq* CountedProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
@@ -100,11 +99,11 @@ ibv_srq* CountedProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
 }
 
 int CountedProvider::destroy_srq(ibv_srq* srq) {
-  return destroyed(provider_, srq, driver::detach_srq, driver::keep_srq, &Provider::destroy_srq);
+  return destroyed(provider_, srq, driver::detach_srq, driver::restore_srq, &Provider::destroy_srq);
 }
 
 ibv_qp* CountedProvider::attached(ibv_qp* qp, const ibv_qp_cap& asked, bool signal_all) {
-  if (qp != nullptr) driver::attach_qp(*qp, provider_.qp_to_qp_ex(qp), asked, signal_all, driver::kLargestMtu);
+  if (qp != nullptr) driver::attach_qp(*qp, provider_.qp_to_qp_ex(qp), asked, signal_all, driver::kInitialMtu);
   return qp;
 }
 
@@ -125,7 +124,7 @@ int CountedProvider::modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 }
 
 int CountedProvider::destroy_qp(ibv_qp* qp) {
-  return destroyed(provider_, qp, driver::detach_qp, driver::keep_qp, &Provider::destroy_qp);
+  return destroyed(provider_, qp, driver::detach_qp, driver::restore_qp, &Provider::destroy_qp);
 }
 
 ibv_ah* CountedProvider::create_ah(ibv_pd* pd, ibv_ah_attr* attr) {

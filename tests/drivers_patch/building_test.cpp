@@ -1,4 +1,4 @@
-// The ibv_wr_* interface: what is built is counted when it is posted, and as ibv_post_send would be.
+// The ibv_wr_* interface: requests are counted when they are posted, like those of ibv_post_send.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Rig : TracedRig {
   ibv_qp_ex* wr = qp.builder();
 };
 
-// All but the times that were taken.
+// All counts except times.
 bool equal(Sums a, Sums b) {
   for (Sums* each : {&a, &b}) {
     each->samples = 0;
@@ -26,7 +26,7 @@ bool equal(Sums a, Sums b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-TEST(DriverBuilding, EachCallIsARequestOfItsOpcode) {
+TEST(DriverBuilding, CountsEachCallByItsOpcode) {
   Rig rig;
   ibv_wr_start(rig.wr);
   rig.wr->wr_flags = 0;
@@ -50,7 +50,7 @@ TEST(DriverBuilding, EachCallIsARequestOfItsOpcode) {
   EXPECT_EQ(sums.sends.fenced, 1u);
 }
 
-TEST(DriverBuilding, CountsAsTheSamePostDoes) {
+TEST(DriverBuilding, CountsLikeIbvPostSend) {
   std::array<ibv_sge, 2> two{{{.addr = 60, .length = 8, .lkey = 0}, {.addr = 128, .length = 64, .lkey = 0}}};
   Rig built, posted;
   const auto build = [&](auto&& begin) {
@@ -71,7 +71,7 @@ TEST(DriverBuilding, CountsAsTheSamePostDoes) {
   post(write.wr);
   build([&] { ibv_wr_send(built.wr), ibv_wr_set_inline_data(built.wr, two.data(), 24); });
   Send inlined(IBV_WR_SEND, 24, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
-  inlined.sge.addr = 128;  // where inline data lie is of no account
+  inlined.sge.addr = 128;  // the address of inline data does not matter
   post(inlined.wr);
   build([&] { ibv_wr_rdma_write(built.wr, 0, 0), ibv_wr_set_sge_list(built.wr, 2, two.data()); });
   Send gathered(IBV_WR_RDMA_WRITE, 0, IBV_SEND_SIGNALED);
@@ -82,7 +82,7 @@ TEST(DriverBuilding, CountsAsTheSamePostDoes) {
   EXPECT_EQ(built.counted().sends.blueflames, 3u);
 }
 
-TEST(DriverBuilding, WhatIsAbortedOrRefusedDoesNotCount) {
+TEST(DriverBuilding, IgnoresAbortedAndRefusedBatches) {
   Rig rig;
   ibv_wr_start(rig.wr);
   ibv_wr_send(rig.wr);
@@ -98,15 +98,15 @@ TEST(DriverBuilding, WhatIsAbortedOrRefusedDoesNotCount) {
   EXPECT_EQ(rig.counted().requests(), 1u);
 }
 
-TEST(DriverBuilding, CallsThatTheDeviceLeftOutStayOut) {
+TEST(DriverBuilding, LeavesMissingCallsMissing) {
   TracedRig rig({.transport = Transport::uc, .builder = true});
   EXPECT_EQ(rig.qp.builder()->wr_rdma_read, nullptr);
   EXPECT_EQ(rig.qp.builder()->wr_bind_mw, nullptr);
   EXPECT_NE(rig.qp.builder()->wr_send, nullptr);
 }
 
-// How often a thread came to a QP from another, by either interface.
-TEST(DriverBuilding, TurnsOfAThreadAreCounted) {
+// Number of switches of a thread from another QP, by either interface.
+TEST(DriverBuilding, CountsSwitchesBetweenQps) {
   Rig first, second;
   const auto turns = [](const Rig& rig) {
     const Summary summary = summarize_process();

@@ -1,4 +1,4 @@
-// What a request costs, as this library reckons it and as the model's closed forms do: they share facts, not formulas.
+// The cost of a request by this library and by the model's closed forms: they share facts, not formulas.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -30,8 +30,8 @@ constexpr Kind kKinds[] = {
     {Verb::fetch_add, Transport::rc, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_QPT_RC},
 };
 
-// What the model charges to such a request but for reads of WQEs, doorbells and CQEs, which are not of a request alone,
-// and for results that may come in a CQE.
+// The model's cost of a request without WQE reads, doorbells and CQEs, which requests share,
+// and without results that may be written to a CQE.
 PciePerOp modelled(const ClusterWire& cluster, const VerbShape& shape, const Prediction& predicted) {
   PciePerOp cost;
   const auto add_packets = [&](PciePerOp (*transfer)(const PcieLink&, std::uint64_t, Bytes)) {
@@ -85,7 +85,7 @@ void expect_as_modelled(const ClusterWire& cluster, const Kind& kind, std::uint6
   });
 }
 
-TEST(DriverCost, EveryRequestIsAsTheModelSays) {
+TEST(DriverCost, RequestsMatchTheModel) {
   for (const ClusterWire& cluster : {wide_mlx5(), narrow_mlx4()}) {
     for (const Kind& kind : kKinds) {
       const bool atomic = facts(kind.verb).atomic;
@@ -104,7 +104,7 @@ TEST(DriverCost, EveryRequestIsAsTheModelSays) {
   }
 }
 
-TEST(DriverCost, OneDoorbellAndEachWqeOnceAtLeast) {
+TEST(DriverCost, AListCostsOneDoorbellAndEachWqeOnce) {
   PcieCost cost;
   add_doorbells(facts_of(wide_mlx5()), 2, 32, cost);  // two lists of 16 blocks
   EXPECT_EQ(cost.exact.mmio_doorbells, 2u);
@@ -115,16 +115,16 @@ TEST(DriverCost, OneDoorbellAndEachWqeOnceAtLeast) {
   EXPECT_EQ(cost.exact.dma_read_lines, 0u);
 }
 
-TEST(DriverCost, RecvsAreReadInGroupsOrOneByOne) {
+TEST(DriverCost, BoundsReadsOfRecvs) {
   PcieCost cost;
   add_recvs(facts_of(wide_mlx5()), Bytes(16), 64, 32, cost);
-  EXPECT_EQ(cost.least.dma_read_lines, 8u);  // 32 used, four a line
+  EXPECT_EQ(cost.least.dma_read_lines, 8u);  // 32 used, four per line
   EXPECT_EQ(cost.least.tlps_to_host, 2u);    // groups of 16
-  EXPECT_EQ(cost.most.dma_read_lines, 64u);  // all that were posted, each by itself
+  EXPECT_EQ(cost.most.dma_read_lines, 64u);  // all posted ones, one by one
   EXPECT_EQ(cost.most.tlps_to_host, 64u);
 }
 
-TEST(DriverCost, AnUnknownAdapterCostsNothing) {
+TEST(DriverCost, AnUnknownAdapterHasNoCost) {
   WireFacts unknown = facts_of(wide_mlx5());
   unknown.known = false;
   SendTotals counted;

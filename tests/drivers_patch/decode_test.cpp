@@ -1,6 +1,5 @@
-// WQEs laid out by hand, read back: every opcode, inline data at the borders of blocks, the end of the queue; and
-// memory that is none. The sizes are those of the tables of the drivers (wire/wqe_segments.hpp has where they come
-// from).
+// Decoding of WQEs that are laid out by hand: every opcode, inline data at block borders, the end of the queue, and
+// invalid memory. Sizes are those of the drivers' structures (sources in wire/wqe_segments.hpp).
 #include "drivers_patch/queue_memory/decode.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +41,7 @@ HandWqe hand_atomic(unsigned opcode) {
   return wqe;
 }
 
-// A queue whose places hold any WQE.
+// A queue with slots for any WQE.
 HandQueue roomy(NicFamily family) {
   return family == NicFamily::mlx5 ? HandQueue(family) : HandQueue(family, 8, 1024);
 }
@@ -76,10 +75,10 @@ struct LaidKind {
   Transport transport;
   HandWqe laid;
   ibv_wr_opcode opcode;
-  std::uint32_t bytes;  // by hand: of both families
+  std::uint32_t bytes;  // computed by hand, for both families
 };
 
-TEST(DecodeWqe, EveryOpcodeOfEveryTransport) {
+TEST(DecodeWqe, DecodesEveryOpcodeOfEveryTransport) {
   const LaidKind kinds[] = {
       {"RC SEND", Transport::rc, with(hand_send(), {kOne}), IBV_WR_SEND, 32},
       {"RC SEND of nothing", Transport::rc, hand_send(), IBV_WR_SEND, 16},
@@ -145,9 +144,9 @@ void expect_blocks(NicFamily family, Transport transport, const HandWqe& wqe, st
   }
 }
 
-// mlx5: 64 n - 36, 64 n - 20 and 64 n - 68 bytes fit into n blocks. mlx4: 28, 44 and 0 in the first one and 60 in each
+// mlx5: 64 n - 36, 64 n - 20 and 64 n - 68 bytes fit into n blocks. mlx4: 28, 44 and 0 in the first block, 60 in each
 // further.
-TEST(DecodeWqe, InlineDataAtTheBordersOfBlocks) {
+TEST(DecodeWqe, DecodesInlineDataAtBlockBorders) {
   using enum Transport;
   expect_blocks(NicFamily::mlx5, rc, hand_one_sided(kWrite),
                 {{1, 1}, {28, 1}, {29, 2}, {92, 2}, {93, 3}, {156, 3}, {157, 4}, {220, 4}, {221, 5}});
@@ -161,12 +160,12 @@ TEST(DecodeWqe, InlineDataAtTheBordersOfBlocks) {
                 {{1, 2}, {60, 2}, {61, 3}, {120, 3}, {121, 4}, {180, 4}, {181, 5}});
 }
 
-TEST(DecodeWqe, AnElementWithoutBytes) {
+TEST(DecodeWqe, DecodesAnEmptyElement) {
   const HandWqe laid = with(hand_one_sided(kWrite), {kOne, {9, 0, 9}, kOne});
   Wqe read;
   HandQueue mlx5 = roomy(NicFamily::mlx5);
   ASSERT_EQ(decode(mlx5.queue(), Transport::rc, mlx5.lay(laid), read), Refusal::none);
-  EXPECT_EQ(read.bytes, 64u);  // its driver leaves it out
+  EXPECT_EQ(read.bytes, 64u);  // its driver omits it
   EXPECT_EQ(read.elements, 2u);
   HandQueue mlx4 = roomy(NicFamily::mlx4);
   ASSERT_EQ(decode(mlx4.queue(), Transport::rc, mlx4.lay(laid), read), Refusal::none);
@@ -174,7 +173,7 @@ TEST(DecodeWqe, AnElementWithoutBytes) {
   expect_as_laid(read, laid);
 }
 
-TEST(DecodeWqe, Mlx5GoesOnAtTheBeginningOfTheQueue) {
+TEST(DecodeWqe, Mlx5WrapsAroundTheQueue) {
   const HandWqe kinds[] = {inlined(hand_one_sided(kWrite), 200),
                            with(hand_one_sided(kWrite), std::vector<ibv_sge>(9, kOne)), inlined(hand_send(), 230)};
   const HandWqe of_ud[] = {inlined(hand_datagram(), 150), with(hand_datagram(), {kOne, kOne, kOne})};
@@ -204,7 +203,7 @@ TEST(DecodeWqe, Mlx5CountsBlocksBy16Bits) {
   EXPECT_EQ(next_position(memory.queue(), 0), 4u);
 }
 
-TEST(DecodeWqe, Mlx4OwnsItsPlacesRoundByRound) {
+TEST(DecodeWqe, Mlx4FlipsTheOwnerBitEachRound) {
   HandQueue memory(NicFamily::mlx4, 8, 256);
   const HandWqe laid = inlined(hand_one_sided(kWrite), 100);
   for (std::uint32_t count = 0; count < 40; ++count) {
@@ -219,10 +218,10 @@ TEST(DecodeWqe, Mlx4OwnsItsPlacesRoundByRound) {
   }
 }
 
-TEST(DecodeWqe, AWqeOfMlx4ThatWentByBlueFlameHasMoreInItsControlSegment) {
+TEST(DecodeWqe, DecodesBlueFlameWqesOfMlx4) {
   HandQueue memory(NicFamily::mlx4, 8, 256);
   const std::uint32_t position = memory.lay(inlined(hand_one_sided(kWrite), 10));
-  memory.plant(position, 1, 2, 0x0102);  // the position, for the adapter
+  memory.plant(position, 1, 2, 0x0102);  // the position that the adapter reads
   memory.plant(position, 4, 3, 0x001234);
   Wqe read;
   EXPECT_EQ(decode(memory.queue(), Transport::rc, position, read), Refusal::none);
@@ -230,14 +229,14 @@ TEST(DecodeWqe, AWqeOfMlx4ThatWentByBlueFlameHasMoreInItsControlSegment) {
   EXPECT_EQ(read.bytes, 48u);
 }
 
-TEST(DecodeWqe, WhatTheDriverHasNotWrittenIsRefused) {
+TEST(DecodeWqe, RefusesWqesThatWereNotWritten) {
   Wqe read;
   for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {
     HandQueue memory(family, 4, 64);
     EXPECT_EQ(decode(memory.queue(), Transport::rc, 0, read), Refusal::not_written);
     for (int i = 0; i < 4; ++i) memory.lay(with(hand_send(), {kOne}));
     EXPECT_EQ(decode(memory.queue(), Transport::rc, 3, read), Refusal::none);
-    EXPECT_EQ(decode(memory.queue(), Transport::rc, 4, read), Refusal::not_written);  // the round before
+    EXPECT_EQ(decode(memory.queue(), Transport::rc, 4, read), Refusal::not_written);  // the previous round
     EXPECT_EQ(read.blocks, 0u);
   }
 }
@@ -261,7 +260,7 @@ void expect_refused(NicFamily family, const PlantedNumber& planted) {
   EXPECT_EQ(decode(memory.queue(), planted.transport, position, read), planted.refusal);
 }
 
-TEST(DecodeWqe, WhatIsNoWqeIsRefusedByItsName) {
+TEST(DecodeWqe, RefusesInvalidWqesWithTheReason) {
   using enum Transport;
   for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {
     const HandWqe write = with(hand_one_sided(kWrite), {kOne});
@@ -278,7 +277,7 @@ TEST(DecodeWqe, WhatIsNoWqeIsRefusedByItsName) {
   expect_refused(NicFamily::mlx4, {Refusal::too_short, rc, with(hand_send(), {kOne}), 7, 1, 0});
 }
 
-TEST(DecodeWqe, ASizeThatItsPlaceDoesNotHaveIsRefused) {
+TEST(DecodeWqe, RefusesASizeBeyondTheSlot) {
   for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {
     HandQueue memory(family, family == NicFamily::mlx5 ? 2 : 8, family == NicFamily::mlx5 ? 64 : 128);
     const std::uint32_t position = memory.lay(with(hand_one_sided(kWrite), {kOne}));
@@ -289,7 +288,7 @@ TEST(DecodeWqe, ASizeThatItsPlaceDoesNotHaveIsRefused) {
   }
 }
 
-TEST(DecodeWqe, MemoryThatIsNoQueueIsKnown) {
+TEST(DecodeWqe, RejectsInvalidQueueMemory) {
   const HandQueue memory(NicFamily::mlx5, 8);
   EXPECT_TRUE(is_queue(memory.queue()));
   const auto is_queue_with = [&memory](auto&& change) {

@@ -1,4 +1,4 @@
-// A provider of a device that does nothing, with every entry that libibverbs knows: tests leave some out, and say what
+// A provider of a device that does nothing, with every entry of libibverbs. Tests remove entries and choose what
 // completes.
 #pragma once
 
@@ -17,7 +17,7 @@ struct FakeDevice : verbs_context {
     ibv_context_ops& ops = context.ops;
     ops.post_send = [](ibv_qp*, ibv_send_wr*, ibv_send_wr**) { return 0; };
     ops.post_recv = [](ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) { return 0; };
-    // Takes the first of a list.
+    // Accepts the first request of a list.
     ops.post_srq_recv = [](ibv_srq*, ibv_recv_wr* wr, ibv_recv_wr** bad) {
       *bad = wr->next;
       return wr->next == nullptr ? 0 : ENOMEM;
@@ -47,7 +47,7 @@ struct FakeDevice : verbs_context {
     cq.context = &context;
     return cq;
   }
-  // An extended queue that tells of QPs and lengths.
+  // An extended queue that reports QP numbers and lengths.
   ibv_cq_ex extended_cq() {
     ibv_cq_ex cq{};
     cq.context = &context;

@@ -1,5 +1,5 @@
 // A provider whose post writes WQEs, laid out by hand, into queues that a fake mlx5dv_init_obj and a fake
-// mlx4dv_init_obj tell of. Tests plant what it does wrong.
+// mlx4dv_init_obj return. Tests plant its mistakes.
 #pragma once
 
 #include <infiniband/mlx4dv.h>
@@ -19,16 +19,16 @@
 
 namespace verbscope::driver {
 
-// What the fakes know of a QP.
+// State of a QP in the fakes.
 struct FakeQueue {
   HandQueue memory;
   std::mutex lock{};  // as drivers have one
   std::function<void(HandWqe&)> change = [](HandWqe&) {};
   std::function<void(HandQueue&, const HandWqe&)> write = [](HandQueue& to, const HandWqe& wqe) { to.lay(wqe); };
   bool rings = true;
-  int refuses_after = -1;  // requests of a post; -1: takes all
+  int refuses_after = -1;  // requests of a post; -1: accepts all
   int error = 0;           // of the direct-verbs function
-  int asked = 0;           // how often that was called
+  int asked = 0;           // number of calls of that function
 };
 inline std::map<const ibv_qp*, FakeQueue*> fake_queues;
 
@@ -42,7 +42,7 @@ inline int fake_mlx5_init_obj(mlx5dv_obj* object, std::uint64_t type) {
   return fake.error;
 }
 
-// The send queue stands behind a receive queue of 4 KB, which nobody reads.
+// The send queue follows an unused receive queue of 4 KB.
 inline int fake_mlx4_init_obj(mlx4dv_obj* object, std::uint64_t type) {
   EXPECT_EQ(type, std::uint64_t{MLX4DV_OBJ_QP});
   FakeQueue& fake = *fake_queues.at(object->qp.in);
@@ -98,7 +98,7 @@ inline int write_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
   return result;
 }
 
-// A QP on such a provider, whose context is counted and verified.
+// A QP on this provider, whose context is counted and verified.
 struct VerifiedRig {
   explicit VerifiedRig(NicFamily of = NicFamily::mlx5, ibv_qp_type type = IBV_QPT_RC, bool signal_all = false,
                        DirectVerbs (*direct)() = &fake_direct_verbs)
@@ -132,7 +132,7 @@ struct VerifiedRig {
   ibv_qp qp;
 };
 
-// The kinds of difference that were found, with how often.
+// The kinds of difference that were found, with their counts.
 inline std::map<std::size_t, std::uint64_t> kinds_of(const CheckSummary& found) {
   std::map<std::size_t, std::uint64_t> kinds;
   for (std::size_t kind = 0; kind < kDifferences; ++kind) {

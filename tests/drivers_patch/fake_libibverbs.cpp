@@ -2,7 +2,7 @@
 // everything and complete it at once. It has the names and versions that programs are linked to, and as in rdma-core 44
 // the older version of a name calls the newer one through the dynamic linker, where a preloaded library may stand.
 //
-// Where FAKE_MLX5 names a folder that stands for the device's in /sys, the device is of mlx5: it writes the control
+// If FAKE_MLX5 names a folder in place of the device's in /sys, the device is an mlx5: it writes the control
 // segment of a signaled SEND with one element for each request, which mlx5dv_init_obj tells of. FAKE_MLX5_BYTES: its
 // size, if another.
 #include <infiniband/mlx5dv.h>

@@ -1,6 +1,4 @@
-// A process forks while its threads post, and make what they count for the first time.
-#include "drivers_patch/forks.hpp"
-
+// Forks while threads post and create their counts.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include <thread>
 
 #include "drivers_patch/arena.hpp"
+#include "drivers_patch/process.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/drivers_patch/fake_device.hpp"
 #include "tests/drivers_patch/traced_rig.hpp"
@@ -18,7 +17,7 @@ namespace {
 
 constexpr int kForks = 10;
 
-// Runs `body` in a child, which is killed when it hangs, and `meanwhile` here. Whether the body yielded true.
+// Runs `body` in a child, which is killed if it hangs, and `meanwhile` here. Returns the result of the body.
 template <class Body>
 bool child_finds(
     Body&& body, void (*meanwhile)() = [] {}) {
@@ -40,12 +39,12 @@ void post_to(ibv_qp& qp, int times) {
   }
 }
 
-// Lets a thread go on by so many steps at a fork, of which some come before it and some meanwhile.
+// Lets a thread do this many steps around a fork, some before it and some during it.
 class Pace {
  public:
   static constexpr std::uint64_t kSteps = 100;
 
-  // Of the thread: false when it is to end.
+  // Called by the thread: false if it must end.
   bool step() {
     while (taken_ >= allowed_ && !done_) std::this_thread::yield();
     ++taken_;
@@ -68,7 +67,7 @@ std::uint64_t requests_of(std::uint32_t context) {
   return requests;
 }
 
-TEST(DriverForks, AChildCountsFromZeroAndFindsNoLockHeld) {
+TEST(DriverForks, ChildCountsFromZeroWithoutHeldLocks) {
   FakeDevice device;
   counted_context(device.context);
   const std::uint32_t context = summarize_process().contexts.back().number;
@@ -88,9 +87,9 @@ TEST(DriverForks, AChildCountsFromZeroAndFindsNoLockHeld) {
   });
   for (int i = 0; i < kForks; ++i) {
     pace.before_fork();
-    hold_for_fork();
+    lock_for_fork();
     const auto counts_for_itself = [&] {
-      go_on_in_child("");
+      restart_in_child("");
       FakeDevice fresh;
       counted_context(fresh.context);
       const std::uint32_t own_context = summarize_process().contexts.back().number;
@@ -103,7 +102,7 @@ TEST(DriverForks, AChildCountsFromZeroAndFindsNoLockHeld) {
       detach_context(fresh.context);
       return right;
     };
-    EXPECT_TRUE(child_finds(counts_for_itself, go_on_in_parent));
+    EXPECT_TRUE(child_finds(counts_for_itself, unlock_in_parent));
   }
   pace.end();
   poster.join();
@@ -111,7 +110,7 @@ TEST(DriverForks, AChildCountsFromZeroAndFindsNoLockHeld) {
   detach_context(device.context);
 }
 
-// A record of a thread's counts that says who it is everywhere: what a copy of half of it would not.
+// A record of a thread's counts, filled with its number everywhere, so that a partial copy is detected.
 QpCounts* made_counts(Arena& arena, std::uint32_t number) {
   QpCounts* const counts = arena.make<QpCounts>();
   if (counts == nullptr) std::abort();
@@ -121,19 +120,19 @@ QpCounts* made_counts(Arena& arena, std::uint32_t number) {
   return counts;
 }
 
-// The counts that a child found for a QP are whole, of the time before the fork, and end.
+// The counts that a child found for a QP are complete, from before the fork, and the list ends.
 bool is_chain(const Arena& arena, const QpRecord& qp, std::uint64_t used) {
   const auto* const base = reinterpret_cast<const std::byte*>(&arena.header());
   std::uint64_t length = 0;
   for (const QpCounts* counts = qp.counts; counts != nullptr; counts = counts->next) {
     const auto at = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(counts) - base);
     if (at >= used || counts->head.kind != RecordKind::qp_counts || counts->thread != counts->qp_record) return false;
-    if (++length > used / sizeof(QpCounts)) return false;  // it goes round
+    if (++length > used / sizeof(QpCounts)) return false;  // the list is circular
   }
   return true;
 }
 
-TEST(DriverForks, RecordsThatAreMadeMeanwhileAreTheParents) {
+TEST(DriverForks, LaterRecordsBelongToTheParent) {
   const TempDir folder;
   Arena arena;
   ASSERT_EQ(arena.open((folder / "parent").c_str(), std::uint64_t{1} << 30, usual_facts(NicFamily::mlx5, false)), 0);
@@ -151,7 +150,7 @@ TEST(DriverForks, RecordsThatAreMadeMeanwhileAreTheParents) {
     pace.before_fork();
     const std::uint64_t used = arena.used();
     const auto has_whole_records = [&] {
-      if (arena.divide((folder / "child").c_str(), used) != 0 || arena.header().used != used) return false;
+      if (arena.copy_for_child((folder / "child").c_str(), used) != 0 || arena.header().used != used) return false;
       if (!is_chain(arena, *qp, used)) return false;
       QpCounts* const own = made_counts(arena, 1);
       own->next = qp->counts;

@@ -14,7 +14,7 @@
 
 namespace verbscope::driver {
 
-// The numbers that an adapter has for what it is asked.
+// Opcodes of the adapter.
 inline constexpr unsigned kSendInv = 0x01, kWrite = 0x08, kWriteImm = 0x09, kSend = 0x0a, kSendImm = 0x0b, kRead = 0x10,
                           kCompareSwap = 0x11, kFetchAdd = 0x12;
 
@@ -33,7 +33,7 @@ struct HandWqe {
   bool atomic = false;
   std::uint64_t swap_or_add = 0;
   std::uint64_t compare = 0;
-  std::vector<std::uint8_t> inline_data{};  // where it has some, and else the elements
+  std::vector<std::uint8_t> inline_data{};  // inline data, or else the elements
   std::vector<ibv_sge> elements{};
 };
 
@@ -48,7 +48,7 @@ class HandQueue {
     if (family == NicFamily::mlx4) take_all();
     ring();
   }
-  // As when the QP is reset.
+  // As a reset of the QP does.
   void reset() {
     position_ = 0;
     if (family_ == NicFamily::mlx4) take_all();
@@ -63,9 +63,9 @@ class HandQueue {
             .doorbell_record = family_ == NicFamily::mlx5 ? record_.data() : nullptr};
   }
 
-  // Where the next one is laid.
+  // The position of the next WQE.
   std::uint32_t position() const { return position_; }
-  // Yields where it was laid. mlx4: stamps the place behind it.
+  // Returns its position. mlx4: stamps the next slot.
   std::uint32_t lay(const HandWqe& wqe) {
     const std::uint32_t at = position_;
     begin_ = std::size_t{at % slots_} * slot_bytes_;
@@ -87,15 +87,15 @@ class HandQueue {
     }
     return at;
   }
-  // What has been laid from there on is as if it had not been.
+  // Discards all WQEs from this position on.
   void go_back(std::uint32_t position) { position_ = position; }
-  // mlx5: tells the adapter of what has been laid.
+  // mlx5: updates the doorbell record.
   void ring() {
     auto* const bytes = reinterpret_cast<std::uint8_t*>(&record_[1]);
     bytes[2] = static_cast<std::uint8_t>(position_ >> 8);
     bytes[3] = static_cast<std::uint8_t>(position_);
   }
-  // Writes a number of `size` bytes, the most significant first, so far behind the beginning of a place.
+  // Writes a big-endian number of `size` bytes at an offset from the beginning of a slot.
   void plant(std::uint32_t position, std::size_t offset, std::size_t size, std::uint64_t number) {
     begin_ = std::size_t{position % slots_} * slot_bytes_;
     put(offset, size, number);
@@ -147,7 +147,7 @@ class HandQueue {
       append(8, 0);
     }
   }
-  // mlx5 leaves an element without bytes out; mlx4 writes it as inline data of no byte.
+  // mlx5 omits an empty element; mlx4 writes it as empty inline data.
   void put_element(const ibv_sge& element) {
     if (element.length == 0 && family_ == NicFamily::mlx5) return;
     append(4, element.length == 0 ? 0x80000000u : element.length);
@@ -171,7 +171,7 @@ class HandQueue {
     put(header, 4, 0x80000000u | length);
   }
 
-  // All places are the driver's.
+  // All slots belong to the driver.
   void take_all() {
     for (std::uint32_t slot = 0; slot < slots_; ++slot) {
       begin_ = std::size_t{slot} * slot_bytes_;
@@ -195,7 +195,7 @@ class HandQueue {
   std::size_t at_ = 0;     // in it
 };
 
-// Bytes of which none is like the one before.
+// Bytes that each differ from the previous one.
 inline std::vector<std::uint8_t> some_bytes(std::size_t count) {
   std::vector<std::uint8_t> bytes(count);
   for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + 3);

@@ -1,4 +1,4 @@
-// The keys of objects that come and go for as long as a program runs.
+// Keys of objects that are created and destroyed during a long run.
 #include "drivers_patch/lookup.hpp"
 
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Each place of the table has had a key that was erased: who looks for one that is not there is done soon all the same.
-// Through all places it would take a thousand times as long.
-TEST(DriverLookup, AKeyThatIsNotThereIsMissedSoonAfterAnyNumberOfOthers) {
+// Each place of the table has had a key that was erased: a search for an unknown key still ends soon.
+// A search through all places would take a thousand times as long.
+TEST(DriverLookup, MissesAnUnknownKeyQuickly) {
   Lookup lookup;
   ASSERT_TRUE(lookup.open());
   int value = 0;
@@ -32,11 +32,11 @@ TEST(DriverLookup, AKeyThatIsNotThereIsMissedSoonAfterAnyNumberOfOthers) {
   lookup.close();
 }
 
-// Keys that share their first places, of which some go: the others are found, whatever stands before them.
-TEST(DriverLookup, KeysBehindErasedOnesAreFound) {
+// Keys that share their first places: after some are erased, the others are still found.
+TEST(DriverLookup, FindsKeysAfterErasedOnes) {
   Lookup lookup;
   ASSERT_TRUE(lookup.open());
-  constexpr std::uint64_t kFirst = 16, kKeys = Lookup::kMax;
+  constexpr std::uint64_t kFirst = 16, kKeys = Lookup::kMaxKeys;
   for (std::uint64_t key = kFirst; key < kFirst + kKeys; ++key) {
     ASSERT_TRUE(lookup.insert(key, reinterpret_cast<void*>(key * 8)));
   }

@@ -1,4 +1,4 @@
-// What polls and completions are counted as.
+// Counts of polls and completions.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,7 +14,7 @@ void post_sends(ibv_qp* qp, int count) {
   for (int i = 0; i < count; ++i) ASSERT_EQ(ibv_post_send(qp, &send.wr, &bad), 0);
 }
 
-TEST(DriverPolling, BatchesAndEmptyPolls) {
+TEST(DriverPolling, CountsBatchesAndEmptyPolls) {
   TracedRig rig;
   const Sums before = summarize_process().whole;
   post_sends(rig.qp.get(), 5);
@@ -30,7 +30,7 @@ TEST(DriverPolling, BatchesAndEmptyPolls) {
   EXPECT_EQ(rig.counted().pcie.exact.dma_write_full_lines, 5u);  // CQEs of 64 bytes
 }
 
-TEST(DriverPolling, RecvsCountWithTheirBytes) {
+TEST(DriverPolling, CountsRecvsWithTheirBytes) {
   TracedRig rig;
   ibv_recv_wr recv{};
   ibv_recv_wr* bad = nullptr;
@@ -41,7 +41,7 @@ TEST(DriverPolling, RecvsCountWithTheirBytes) {
   EXPECT_EQ(rig.counted().send_completions, 2u);
 }
 
-TEST(DriverPolling, TheTimeOfTheFirstRequestIsTaken) {
+TEST(DriverPolling, SamplesTheTimeOfTheFirstRequest) {
   TracedRig rig;
   for (int i = 0; i < 20; ++i) {
     post_sends(rig.qp.get(), 1);
@@ -50,7 +50,7 @@ TEST(DriverPolling, TheTimeOfTheFirstRequestIsTaken) {
   EXPECT_EQ(rig.counted().samples, 1u);
 }
 
-TEST(DriverPolling, AnArmedQueueIsOneDoorbell) {
+TEST(DriverPolling, ArmingAQueueIsOneDoorbell) {
   TracedRig rig;
   const Sums before = summarize_process().whole;
   EXPECT_EQ(ibv_req_notify_cq(rig.cq.get(), 0), rig.device.get()->ops.req_notify_cq(rig.cq.get(), 0));
@@ -59,7 +59,7 @@ TEST(DriverPolling, AnArmedQueueIsOneDoorbell) {
 }
 
 // Two queues of one thread, which polls and posts.
-TEST(DriverPolling, APollInPassingIsNoWaiting) {
+TEST(DriverPolling, DistinguishesPollsInPassingFromWaiting) {
   TracedRig rig, other;
   ibv_wc wc{};
   const auto polls = [&wc](ibv_cq* cq, int times) {

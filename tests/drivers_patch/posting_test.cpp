@@ -1,4 +1,4 @@
-// What ibv_post_send and ibv_post_recv are counted as, and that their results are those of the device.
+// Counts of ibv_post_send and ibv_post_recv; their results are those of the device.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,7 +15,7 @@ int post(ibv_qp* qp, ibv_send_wr& wr) {
   return ibv_post_send(qp, &wr, &bad);
 }
 
-TEST(DriverPosting, RequestsCountByOpcodeSizeAndFlags) {
+TEST(DriverPosting, CountsRequestsByOpcodeSizeAndFlags) {
   TracedRig rig({.transport = Transport::rc, .send_sge = 4, .max_inline = 64});
   Send write(IBV_WR_RDMA_WRITE, 100, IBV_SEND_SIGNALED), read(IBV_WR_RDMA_READ, 0, IBV_SEND_SIGNALED | IBV_SEND_FENCE),
       send(IBV_WR_SEND_WITH_IMM, 20, IBV_SEND_INLINE | IBV_SEND_SIGNALED);
@@ -35,7 +35,7 @@ TEST(DriverPosting, RequestsCountByOpcodeSizeAndFlags) {
   EXPECT_EQ(sums.sends.payload_bytes, 320u);
   EXPECT_EQ(sums.posts(), 5u);
   EXPECT_EQ(sums.lists, 0u);
-  // All of them have more than one unit, and came alone: 48, 48, 48, 48 and 40 bytes.
+  // All have more than one unit and were posted alone: 48, 48, 48, 48 and 40 bytes.
   EXPECT_EQ(sums.sends.blueflames, 5u);
   EXPECT_EQ(sums.sends.wqe_blocks, 5u);
   EXPECT_EQ(sums.doorbells(), 0u);
@@ -57,7 +57,7 @@ TEST(DriverPosting, ListsRingOneDoorbell) {
   EXPECT_EQ(sums.pcie.exact.mmio_wc_lines, 0u);
 }
 
-TEST(DriverPosting, WhatTheDeviceRefusedDoesNotCount) {
+TEST(DriverPosting, IgnoresRefusedRequests) {
   TracedRig rig({.transport = Transport::rc});
   std::array<Send, kDepth + 2> list;
   for (std::size_t i = 0; i + 1 < list.size(); ++i) list[i].wr.next = &list[i + 1].wr;
@@ -72,7 +72,7 @@ TEST(DriverPosting, WhatTheDeviceRefusedDoesNotCount) {
   EXPECT_EQ(rig.counted().failed_posts, 4u);
 }
 
-TEST(DriverPosting, AListOfWhichOneRequestIsTakenWasPostedAlone) {
+TEST(DriverPosting, CountsAListWithOneAcceptedRequestAsPostedAlone) {
   TracedRig rig({.transport = Transport::rc});
   std::array<Send, kDepth - 1> fill;
   for (Send& each : fill) EXPECT_EQ(post(rig.qp.get(), each.wr), 0);
@@ -84,7 +84,7 @@ TEST(DriverPosting, AListOfWhichOneRequestIsTakenWasPostedAlone) {
   EXPECT_EQ(rig.counted().lists, 0u);
 }
 
-TEST(DriverPosting, ErrnoStaysAsItWas) {
+TEST(DriverPosting, KeepsErrno) {
   TracedRig rig({.transport = Transport::rc});
   Send send;
   errno = EXDEV;
@@ -94,7 +94,7 @@ TEST(DriverPosting, ErrnoStaysAsItWas) {
   EXPECT_EQ(errno, EXDEV);
 }
 
-TEST(DriverPosting, ManyShapesAddUpAsFew) {
+TEST(DriverPosting, SumsAreCorrectForManyShapes) {
   TracedRig rig({.transport = Transport::rc});
   std::uint64_t bytes = 0, lines = 0;
   for (std::uint32_t i = 0; i < 500; ++i) {
@@ -118,7 +118,7 @@ TEST(DriverPosting, ManyShapesAddUpAsFew) {
   EXPECT_EQ(sums.pcie.exact.payload_bytes_to_nic, bytes + 500 * 64);  // and a line of BlueFlame each
 }
 
-TEST(DriverPosting, GatheredPayloadsAreReadElementByElement) {
+TEST(DriverPosting, ReadsGatheredPayloadsElementByElement) {
   TracedRig rig({.transport = Transport::rc, .send_sge = 4});
   std::array<ibv_sge, 3> three{{{.addr = 60, .length = 8, .lkey = 0}, {.addr = 128, .length = 64, .lkey = 0}, {}}};
   Send write(IBV_WR_RDMA_WRITE);
@@ -133,7 +133,7 @@ TEST(DriverPosting, GatheredPayloadsAreReadElementByElement) {
   EXPECT_EQ(sums.pcie.exact.mmio_wc_lines, 1u);
 }
 
-TEST(DriverPosting, RecvsCountByLists) {
+TEST(DriverPosting, CountsRecvsByLists) {
   TracedRig rig;
   std::array<ibv_recv_wr, 3> recvs{};
   std::array<ibv_sge, 3> sges{};
@@ -152,7 +152,7 @@ TEST(DriverPosting, RecvsCountByLists) {
   EXPECT_EQ(sums.recvs.by_list[2], 1u);
 }
 
-TEST(DriverPosting, APostOfNothingIsTheDevicesAffair) {
+TEST(DriverPosting, PassesEmptyPostsToTheDevice) {
   TracedRig rig;
   ibv_send_wr* bad = nullptr;
   EXPECT_EQ(ibv_post_send(rig.qp.get(), nullptr, &bad), 0);

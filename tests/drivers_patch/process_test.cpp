@@ -1,5 +1,5 @@
-// Whole processes under the preloaded library, however they come to libibverbs and however they end: the same exit
-// status, and right totals in their files.
+// Processes under the preloaded library, for each way of loading libibverbs and each way to end: the same exit
+// status, and correct totals in their files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Counts = std::vector<std::uint64_t>;
 
-TEST(DriverProcess, EveryWayToLibibverbsIsCounted) {
+TEST(DriverProcess, CountsEveryWayOfLoadingLibibverbs) {
   for (const char* program : {"driver_victim", "driver_victim_dlopen", "driver_victim_of_old"}) {
     SCOPED_TRACE(program);
     const Traced traced = run(program, "plain");
@@ -39,7 +39,7 @@ TEST(DriverProcess, EveryWayToLibibverbsIsCounted) {
   }
 }
 
-TEST(DriverProcess, EveryEndKeepsTheCounts) {
+TEST(DriverProcess, KeepsCountsHoweverTheProcessEnds) {
   const std::pair<const char*, Counts> scenes[] = {
       {"never_closes", {4}}, {"closes_with_qp", {4}}, {"exits_in_a_callback", {5}}, {"ends_at_once", {4}},
       {"is_killed", {4}},    {"executes", {4, 10}},   {"without_verbs", {}}};
@@ -51,13 +51,13 @@ TEST(DriverProcess, EveryEndKeepsTheCounts) {
   }
 }
 
-TEST(DriverProcess, AChildCountsForItself) {
+TEST(DriverProcess, ChildHasItsOwnCounts) {
   const Traced traced = run("driver_victim", "forks");
   EXPECT_EQ(traced.status, 0);
   EXPECT_EQ(requests(traced), (Counts{15, 7}));
 }
 
-TEST(DriverProcess, ThreadsCountForThemselves) {
+TEST(DriverProcess, ThreadsHaveTheirOwnCounts) {
   const Traced traced = run("driver_victim", "threads");
   EXPECT_EQ(traced.status, 0);
   ASSERT_EQ(requests(traced), Counts{4000});
@@ -66,7 +66,7 @@ TEST(DriverProcess, ThreadsCountForThemselves) {
   EXPECT_EQ(with_a_thousand, 4u);
 }
 
-// What was found of the only context of each process.
+// The checks of the only context of each process.
 std::vector<CheckSummary> checks(const Traced& traced) {
   std::vector<CheckSummary> all;
   for (const Summary& each : traced.processes) {
@@ -84,7 +84,7 @@ std::uint64_t differences(const CheckSummary& found) {
   return all;
 }
 
-TEST(DriverProcess, WqesAreVerifiedWhereThereIsQueueMemory) {
+TEST(DriverProcess, VerifiesWqesInReadableQueueMemory) {
   const Mlx5Folder mlx5;
   for (const auto& [scene, expected] :
        {std::pair<const char*, Counts>{"plain", {10}}, {"threads", {4000}}, {"forks", {15, 7}}}) {
@@ -101,19 +101,19 @@ TEST(DriverProcess, WqesAreVerifiedWhereThereIsQueueMemory) {
   }
 }
 
-TEST(DriverProcess, APlantedDifferenceIsInTheFile) {
+TEST(DriverProcess, WritesAPlantedDifferenceToTheFile) {
   const Mlx5Folder mlx5;
   const auto found = checks(run("driver_victim", "is_killed", true, "FAKE_MLX5_BYTES=48 " + mlx5.variables()));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(differences(found[0]), 4u);
   EXPECT_EQ(found[0].differences[kSize].count, 4u);
-  EXPECT_EQ(found[0].differences[kSize].example.reckoned, 32u);
+  EXPECT_EQ(found[0].differences[kSize].example.expected, 32u);
   EXPECT_EQ(found[0].differences[kSize].example.found, 48u);
 }
 
-TEST(DriverProcess, WithoutQueueMemoryItSaysWhy) {
+TEST(DriverProcess, ReportsWhyQueueMemoryIsNotReadable) {
   const Mlx5Folder mlx5;
-  // A libibverbs that the program opened for itself alone, and with it the function.
+  // The program opened libibverbs, and so the function, with local symbols.
   const auto by_dlopen = checks(run("driver_victim_dlopen", "plain", true, mlx5.variables()));
   ASSERT_EQ(by_dlopen.size(), 1u);
   EXPECT_EQ(by_dlopen[0].memory, QueueMemory::no_direct_verbs);
@@ -123,8 +123,8 @@ TEST(DriverProcess, WithoutQueueMemoryItSaysWhy) {
   EXPECT_TRUE(run("driver_victim", "plain").processes[0].checks.empty());
 }
 
-// Whatever the other thread does when the process forks: it makes and destroys QPs, posts and polls.
-TEST(DriverProcess, ChildrenCountForThemselvesBesideAThreadThatPosts) {
+// Forks while another thread creates and destroys QPs, posts and polls.
+TEST(DriverProcess, ChildrenCountCorrectlyWhileAThreadPosts) {
   const Mlx5Folder mlx5;
   for (const std::string& variables : {std::string(), mlx5.variables()}) {
     const Traced traced = run("driver_victim", "forks_beside_a_thread", true, variables);
@@ -135,7 +135,7 @@ TEST(DriverProcess, ChildrenCountForThemselvesBesideAThreadThatPosts) {
   }
 }
 
-TEST(DriverProcess, AForkBesideTheOpeningOfADevice) {
+TEST(DriverProcess, SurvivesAForkWhileADeviceIsOpened) {
   const Traced traced = run("driver_victim", "forks_beside_an_opening");
   EXPECT_EQ(traced.status, 0);
   Counts counts = requests(traced);
@@ -150,9 +150,9 @@ constexpr std::uint64_t bytes_of_records() {
   return (round_up(sizeof(Records), Arena::kStep) + ...);
 }
 
-// Each of ten thousand times a context with a completion queue, a QP and a region. The library keeps of it what it
-// tells of it in the end, and nothing else.
-TEST(DriverProcess, ObjectsThatComeAndGoLeaveTheirCountsAlone) {
+// Ten thousand contexts with a completion queue, a QP and a region each. The library keeps only the records that it
+// reports at the end.
+TEST(DriverProcess, KeepsCountsOfDestroyedObjects) {
   constexpr std::uint64_t kCycles = 10000;
   const Traced plain = run("driver_victim", "comes_and_goes", false), traced = run("driver_victim", "comes_and_goes");
   EXPECT_EQ(plain.status, 0);
@@ -160,15 +160,15 @@ TEST(DriverProcess, ObjectsThatComeAndGoLeaveTheirCountsAlone) {
   EXPECT_EQ(plain.said.substr(0, 4), "0 0 ");  // no more heap, no more mappings
   EXPECT_EQ(traced.said, plain.said);          // nor more open files, in a child either
   EXPECT_EQ(requests(traced), (Counts{kCycles, 0}));
-  // Of a context: what it counts itself, and for objects without room; its QP and queue, and what a thread did with
+  // Records of a context: its own, shared ones for objects without room, its QP and queue, and a thread's counts for
   // each.
   constexpr std::uint64_t kEach = bytes_of_records<ContextRecord, QpRecord, QpCounts, PollCounts, RecvCounts, QpRecord,
                                                    QpCounts, CqRecord, PollCounts>();
   EXPECT_EQ(traced.used, 2 * (Arena::kFirst + bytes_of_records<ThreadRecord>() + kCycles * kEach));
 }
 
-// By a tool that sees each byte of the heap.
-TEST(DriverProcess, ValgrindSeesNoLeakAndNoWrongAccess) {
+// Valgrind checks each byte of the heap.
+TEST(DriverProcess, ValgrindFindsNoError) {
   if (std::system("valgrind --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no valgrind";
   const std::string valgrind =
       "valgrind --quiet --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite "
@@ -176,7 +176,7 @@ TEST(DriverProcess, ValgrindSeesNoLeakAndNoWrongAccess) {
   EXPECT_EQ(run("driver_victim", "comes_and_goes_a_little", true, "", valgrind).status, 0);
 }
 
-TEST(DriverProcess, AFileOfAnotherKindIsRefused) {
+TEST(DriverProcess, RejectsFilesThatAreNotTraces) {
   const TempDir folder;
   const auto path = folder.path() / "a.trace";
   std::ofstream(path) << std::string(8192, 'x');

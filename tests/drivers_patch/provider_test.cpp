@@ -1,5 +1,5 @@
-// Providers that have every entry and such that lack some; objects that nobody told of; contexts that are closed with
-// objects alive; wrappers of the program's own.
+// Providers with all entries and with missing ones; objects that were not attached; contexts that are closed with
+// live objects; the program's own wrappers.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,13 +20,13 @@ void post(ibv_qp& qp, int times = 1) {
   for (int i = 0; i < times; ++i) ASSERT_EQ(ibv_post_send(&qp, &send.wr, &bad), 0);
 }
 
-TEST(DriverProvider, EntriesThatAreMissingStayMissing) {
+TEST(DriverProvider, LeavesMissingEntriesMissing) {
   using Call = void (*)(ibv_context_ops&);
-  const std::array<Call, 5> leave_out = {
+  const std::array<Call, 5> skip = {
       [](ibv_context_ops& ops) { ops.post_send = nullptr; }, [](ibv_context_ops& ops) { ops.post_recv = nullptr; },
       [](ibv_context_ops& ops) { ops.post_srq_recv = nullptr; }, [](ibv_context_ops& ops) { ops.poll_cq = nullptr; },
       [](ibv_context_ops& ops) { ops.req_notify_cq = nullptr; }};
-  for (const Call call : leave_out) {
+  for (const Call call : skip) {
     FakeDevice device;
     call(device.context.ops);
     const ibv_context_ops before = device.context.ops;
@@ -42,7 +42,7 @@ TEST(DriverProvider, EntriesThatAreMissingStayMissing) {
   }
 }
 
-TEST(DriverProvider, ObjectsThatNobodyToldOfAreCounted) {
+TEST(DriverProvider, CountsObjectsThatWereNotAttached) {
   FakeDevice device;
   counted_context(device.context);
   ibv_qp qp = device.qp(77, IBV_QPT_UD);
@@ -60,7 +60,7 @@ TEST(DriverProvider, ObjectsThatNobodyToldOfAreCounted) {
   detach_context(device.context);
 }
 
-TEST(DriverProvider, SharedReceiveQueuesCountWhatWasTaken) {
+TEST(DriverProvider, CountsAcceptedRecvsOfSharedQueues) {
   FakeDevice device;
   counted_context(device.context);
   ibv_srq srq{};
@@ -80,7 +80,7 @@ TEST(DriverProvider, SharedReceiveQueuesCountWhatWasTaken) {
   detach_context(device.context);
 }
 
-TEST(DriverProvider, ExtendedQueuesCountAsOthersDo) {
+TEST(DriverProvider, CountsExtendedQueuesLikeOthers) {
   FakeDevice device;
   counted_context(device.context);
   ibv_qp qp = device.qp(5);
@@ -110,7 +110,7 @@ TEST(DriverProvider, ExtendedQueuesCountAsOthersDo) {
   detach_context(device.context);
 }
 
-TEST(DriverProvider, AQueueThatTellsOfNoQpsIsCountedWithoutThem) {
+TEST(DriverProvider, CountsQueuesWithoutQpNumbers) {
   FakeDevice device;
   counted_context(device.context);
   ibv_cq_ex cq = device.extended_cq();
@@ -128,7 +128,7 @@ TEST(DriverProvider, AQueueThatTellsOfNoQpsIsCountedWithoutThem) {
   detach_context(device.context);
 }
 
-TEST(DriverProvider, AContextIsClosedWithItsObjectsAlive) {
+TEST(DriverProvider, DetachesAContextWithLiveObjects) {
   FakeDevice device;
   ibv_qp qp = device.qp(9);
   ibv_cq cq = device.cq();
@@ -149,13 +149,13 @@ TEST(DriverProvider, AContextIsClosedWithItsObjectsAlive) {
   detach_context(device.context);
 }
 
-TEST(DriverProvider, AQpThatCouldNotBeDestroyedGoesOnCounting) {
+TEST(DriverProvider, KeepsCountingAQpThatCouldNotBeDestroyed) {
   FakeDevice device;
   counted_context(device.context);
   ibv_qp qp = device.qp(11);
   attach_qp(qp, nullptr, {}, false, 1024);
   post(qp, 2);
-  keep_qp(detach_qp(qp));
+  restore_qp(detach_qp(qp));
   post(qp, 3);
   const QpSummary seen = only_qp(summarize_process(), latest_context());
   EXPECT_EQ(seen.sums.requests(), 5u);
@@ -167,7 +167,7 @@ TEST(DriverProvider, AQpThatCouldNotBeDestroyedGoesOnCounting) {
 int calls_of_own = 0;
 decltype(ibv_context_ops::post_send) behind_own = nullptr;
 
-TEST(DriverProvider, AWrapperOfTheProgramsOwnStays) {
+TEST(DriverProvider, KeepsTheProgramsOwnWrapper) {
   FakeDevice device;
   counted_context(device.context);
   ibv_qp qp = device.qp(12);

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "drivers_patch/sampling.hpp"
+#include "drivers_patch/request_counts.hpp"
 #include "tests/drivers_patch/fake_device.hpp"
 #include "tests/drivers_patch/traced_rig.hpp"
 
@@ -41,7 +41,7 @@ void post_and_poll(ibv_qp& qp, ibv_cq& cq, std::uint32_t length) {
   }
 }
 
-TEST(DriverThreads, NothingIsLostOnSharedQueuePairs) {
+TEST(DriverThreads, LosesNoCountsOnSharedQps) {
   FakeDevice device;
   device.context.ops.poll_cq = [](ibv_cq*, int, ibv_wc* wc) {
     wc[0] = {};
@@ -70,13 +70,13 @@ TEST(DriverThreads, NothingIsLostOnSharedQueuePairs) {
   EXPECT_EQ(seen.sums.requests(), std::uint64_t{kThreads * kPosts});
   EXPECT_EQ(seen.sums.send_completions, std::uint64_t{kThreads * kPosts});
   EXPECT_EQ(seen.threads.size(), std::size_t{kThreads});
-  // Of the time before a second thread came, in which the first may have posted all that it had.
+  // From before the second thread started; the first may have posted everything by then.
   EXPECT_LE(seen.sums.samples, std::uint64_t{kPosts / kSampleEvery + 1});
   detach_context(device.context);
 }
 
-// Whatever the control path does meanwhile: its lock is held here all the time.
-TEST(DriverThreads, PostsAndPollsWaitForNoLock) {
+// The lock of the control path is held during the whole test.
+TEST(DriverThreads, PostsAndPollsTakeNoLock) {
   FakeDevice device;
   Counted counted(device, 31);
   {
@@ -87,7 +87,7 @@ TEST(DriverThreads, PostsAndPollsWaitForNoLock) {
   detach_context(device.context);
 }
 
-TEST(DriverThreads, QueuePairsComeAndGoWhileOthersPost) {
+TEST(DriverThreads, QpsComeAndGoWhileOthersPost) {
   FakeDevice device;
   counted_context(device.context);
   const std::uint32_t context = summarize_process().contexts.back().number;

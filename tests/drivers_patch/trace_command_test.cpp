@@ -1,4 +1,4 @@
-// `verbscope trace` around whole processes: what it says, the records that it writes, and what it leaves behind.
+// `verbscope trace` of whole processes: its output, its records, and that it leaves no files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -21,19 +21,19 @@ namespace {
 constexpr const char* kVerbscope = VERBSCOPE_BINARY_DIR "/bin/verbscope";
 constexpr int kStatusOfPlain = 3;  // of the scene `plain`
 
-// The command of a scene, with the fake libibverbs. `variables` are further ones of its environment, each with a blank
-// behind it.
+// The command of a scene, with the fake libibverbs. `variables`: additional environment variables, each followed by a
+// blank.
 std::string victim(const std::string& scene, const std::string& variables = "") {
   return "env " + variables + "LD_LIBRARY_PATH=" + kTestPrograms + "/fake_libibverbs " + kTestPrograms +
          "/driver_victim " + scene;
 }
 
-// One trace, with a folder for its record and what it says.
+// One trace, with a folder for its record and output.
 struct Trace {
   std::string command(const std::string& program, const std::string& options = "") const {
     return std::string(kVerbscope) + " trace " + options + " --json " + json.string() + " -- " + program;
   }
-  // Runs a command, this one or one that runs it; returns as wait() does.
+  // Runs a command and returns its status as wait() does.
   int run(const std::string& words) const {
     return std::system(("exec 2> " + said.string() + "; exec " + words).c_str());
   }
@@ -43,34 +43,34 @@ struct Trace {
   std::filesystem::path json = folder.path() / "trace.jsonl", said = folder.path() / "said";
 };
 
-// What `verbscope trace --verify` says of the plain scene, and what its record has of it.
+// Output and record of `verbscope trace --verify` for the plain scene.
 std::pair<std::string, Json> verified(const std::string& variables) {
   const Trace trace;
   EXPECT_EQ(WEXITSTATUS(trace.run(trace.command(victim("plain", variables), "--verify"))), kStatusOfPlain);
   return {text_of(trace.said), trace.record().at("counters").at(0).at("extra").at("verified")};
 }
 
-TEST(TraceCommand, ReportsWhatItVerified) {
+TEST(TraceCommand, ReportsVerifiedWqes) {
   const Mlx5Folder mlx5;
   const auto [right_said, right] = verified(mlx5.variables());
-  EXPECT_THAT(right_said, testing::HasSubstr("  verified     fake0: 10 WQEs, all as reckoned\n"));
+  EXPECT_THAT(right_said, testing::HasSubstr("  verified     fake0: 10 WQEs, all as expected\n"));
   EXPECT_EQ(right, Json::parse(R"([{"device": "fake0", "wqes": 10, "left_out": 0, "qps_without_memory": 0,
                                     "differences": {}}])"));
   const auto [wrong_said, wrong] = verified("FAKE_MLX5_BYTES=48 " + mlx5.variables());
   EXPECT_THAT(wrong_said,
               testing::HasSubstr("  verified     fake0: 10 WQEs\n    10 WQEs: another size; the first of QP "
-                                 "0x000001 at 0, SEND of 64 B in 1 element: 32 B reckoned, 48 B written\n"));
+                                 "0x000001 at 0, SEND of 64 B in 1 element: 32 B expected, 48 B written\n"));
   EXPECT_EQ(wrong[0].at("differences"),
             Json::parse(R"({"size": {"count": 10, "example": {"qp_num": 1, "position": 0, "opcode": "SEND", "sges": 1,
                                                               "payload_bytes": 64, "reckoned": 32, "written": 48}}})"));
   const auto [other_said, other] = verified("");
   EXPECT_THAT(
       other_said,
-      testing::HasSubstr("  verified     fake0: no queue memory to look at: the adapter is none of mlx4 and mlx5\n"));
+      testing::HasSubstr("  verified     fake0: queue memory is not readable: the adapter is none of mlx4 and mlx5\n"));
   EXPECT_EQ(other[0].at("no_memory"), "the adapter is none of mlx4 and mlx5");
 }
 
-// However the program ends, nothing of what was counted stays on the machine but the record.
+// However the program ends, only the record remains.
 TEST(TraceCommand, LeavesNoFiles) {
   const std::pair<const char*, std::size_t> scenes[] = {{"plain", 1},     {"never_closes", 1}, {"ends_at_once", 1},
                                                         {"is_killed", 1}, {"forks", 2},        {"executes", 2}};
@@ -89,8 +89,8 @@ TEST(TraceCommand, LeavesNoFiles) {
   }
 }
 
-// The requests in each record of `verbscope trace OPTIONS` around a program that stays until `ask`, a command, has made
-// it write one that says `so_far`, or a hundred tries have not.
+// The requests in each record of `verbscope trace OPTIONS` of a program that runs until the command `ask` has made
+// verbscope write a record with part `so_far`, or for a hundred attempts.
 std::vector<std::pair<std::string, int>> told_of_a_program_that_stays(const std::string& options,
                                                                       const std::string& ask) {
   const Trace trace;
@@ -111,7 +111,7 @@ std::vector<std::pair<std::string, int>> told_of_a_program_that_stays(const std:
   return told;
 }
 
-TEST(TraceCommand, TellsOfARunningProgram) {
+TEST(TraceCommand, ReportsOnARunningProgram) {
   for (const auto& [options, ask] : {std::pair{"--every 100ms", "true"}, std::pair{"", "kill -USR1 $trace"}}) {
     SCOPED_TRACE(ask);
     const auto told = told_of_a_program_that_stays(options, ask);
@@ -121,7 +121,7 @@ TEST(TraceCommand, TellsOfARunningProgram) {
   }
 }
 
-// Not even root's: without any capability, and with no way to one.
+// Runs without any capability.
 TEST(TraceCommand, NeedsNoPrivilege) {
   const Trace trace;
   const std::string without = getuid() == 0 ? "setpriv --bounding-set=-all --inh-caps=-all " : "";
@@ -130,15 +130,15 @@ TEST(TraceCommand, NeedsNoPrivilege) {
   EXPECT_EQ(trace.record().at("result").at("requests"), 10);
 }
 
-// Its records are as those of benchmarks.
-TEST(TraceCommand, OtherCommandsTakeTheRecord) {
+// Its records have the form of benchmark records.
+TEST(TraceCommand, OtherCommandsAcceptTheRecord) {
   const Trace trace;
   EXPECT_EQ(trace.run(trace.command(victim("threads"), "--nic mlx5")), 0);
   const std::string json = trace.json, page = trace.folder.path() / "page.html";
   const std::pair<std::string, std::string> commands[] = {
       {"compare " + json, "driver_victim"},
       {"diff " + json + " " + json, "identical"},
-      {"explain " + json + " --cluster cx6", "On cx6 it would meet"},
+      {"explain " + json + " --cluster cx6", "On cx6 the first limit is"},
       {"report " + json + " -o " + page, "page.html"}};
   for (const auto& [command, says] : commands) {
     SCOPED_TRACE(command);
@@ -147,8 +147,8 @@ TEST(TraceCommand, OtherCommandsTakeTheRecord) {
   }
 }
 
-// A machine of its own that has a megabyte for the counts: so many QPs do not fit.
-TEST(TraceCommand, AFullFileSystemStopsNoProgram) {
+// A mount namespace with 1 MB for the counts: this many QPs do not fit.
+TEST(TraceCommand, AFullFileSystemDoesNotStopTheProgram) {
   const std::string alone = "unshare --mount --map-root-user ";
   if (std::system((alone + "mount -t tmpfs none /dev/shm 2> /dev/null").c_str()) != 0) {
     GTEST_SKIP() << "nobody may mount here";

@@ -9,7 +9,7 @@
 
 namespace verbscope::driver {
 
-// Counting begins once a process.
+// Counting starts once per process.
 inline void begin_counting() {
   static const int result = start_counting("", std::uint64_t{256} << 20, usual_facts(NicFamily::mlx5, false));
   ASSERT_EQ(result, 0);
@@ -21,7 +21,7 @@ inline ibv_context& counted_context(ibv_context& context) {
   return context;
 }
 
-// What was counted of the context with this number.
+// The counts of the context with this number.
 inline QpSummary only_qp(const Summary& summary, std::uint32_t context) {
   QpSummary found;
   int qps = 0;
@@ -57,7 +57,7 @@ struct TracedRig : NullRig {
   std::uint32_t number = 0;
 };
 
-// A request of one element, which may be changed and chained.
+// A request with one element; tests change and chain it.
 struct Send {
   explicit Send(ibv_wr_opcode opcode = IBV_WR_SEND, std::uint32_t length = 64, unsigned flags = 0) {
     sge.length = length;

@@ -1,4 +1,4 @@
-// --verify of what the ibv_wr_* interface builds.
+// --verify of the ibv_wr_* interface.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,8 +10,8 @@
 namespace verbscope::driver {
 namespace {
 
-// The builder of a QP of the fake provider: a WQE is laid with the call that says where its data are, and the adapter
-// is told of all at the end.
+// The builder of a QP of the fake provider: the call that sets the data of a request writes its WQE, and the adapter
+// is notified at the end.
 struct FakeBuilder : ibv_qp_ex {
   FakeBuilder(FakeDevice& device, FakeQueue& of) : ibv_qp_ex{}, queue(of) {
     qp_base = device.qp(0x77);
@@ -102,7 +102,7 @@ struct BuiltRig {
 
 // A batch of six requests of all kinds.
 int build_six(BuiltRig& rig) {
-  std::array<ibv_sge, 3> three{{{1, 2, 3}, {4, 0, 6}, {7, 8, 9}}};  // one without bytes
+  std::array<ibv_sge, 3> three{{{1, 2, 3}, {4, 0, 6}, {7, 8, 9}}};  // one is empty
   std::array<ibv_data_buf, 2> buffers{{{nullptr, 20}, {nullptr, 30}}};
   ibv_wr_start(&rig.builder);
   rig.builder.wr_flags = 0;
@@ -121,7 +121,7 @@ int build_six(BuiltRig& rig) {
   return ibv_wr_complete(&rig.builder);
 }
 
-TEST(VerifyBuilder, BatchesAsReckonedAreNoDifference) {
+TEST(VerifyBuilder, AcceptsExpectedBatches) {
   BuiltRig rig;
   for (int i = 0; i < 50; ++i) EXPECT_EQ(build_six(rig), 0);
   EXPECT_TRUE(kinds_of(rig.found()).empty());
@@ -130,7 +130,7 @@ TEST(VerifyBuilder, BatchesAsReckonedAreNoDifference) {
   EXPECT_EQ(summarize_process().qps.back().sums.requests(), 300u);  // counted as without
 }
 
-TEST(VerifyBuilder, APlantedDifferenceHasItsExample) {
+TEST(VerifyBuilder, ReportsAPlantedDifferenceWithAnExample) {
   BuiltRig rig;
   rig.queue.change = [](HandWqe& wqe) {
     if (wqe.opcode == kRead) wqe.elements.pop_back();
@@ -140,13 +140,13 @@ TEST(VerifyBuilder, APlantedDifferenceHasItsExample) {
   EXPECT_EQ(kinds_of(found), (std::map<std::size_t, std::uint64_t>{{kind_of(Difference::size), 2}}));
   const DifferenceExample& example = found.differences[kind_of(Difference::size)].example;
   EXPECT_EQ(example.opcode, std::uint64_t{IBV_WR_RDMA_READ});
-  EXPECT_EQ(example.position, 3u);  // behind a WRITE of one block and 65 bytes of a SEND
+  EXPECT_EQ(example.position, 3u);  // after a WRITE of one block and a SEND of 65 bytes
   EXPECT_EQ(example.elements, 3u);
-  EXPECT_EQ(example.reckoned, 64u);
+  EXPECT_EQ(example.expected, 64u);
   EXPECT_EQ(example.found, 48u);
 }
 
-TEST(VerifyBuilder, WhatIsAbortedOrRefusedIsNotLookedAt) {
+TEST(VerifyBuilder, SkipsAbortedAndRefusedBatches) {
   BuiltRig rig;
   ibv_wr_start(&rig.builder);
   rig.build_write(1);
@@ -163,7 +163,7 @@ TEST(VerifyBuilder, WhatIsAbortedOrRefusedIsNotLookedAt) {
   EXPECT_TRUE(kinds_of(rig.found()).empty());
 }
 
-TEST(VerifyBuilder, OfALongBatchTheFirst64AreCompared) {
+TEST(VerifyBuilder, ComparesTheFirst64RequestsOfALongBatch) {
   BuiltRig rig;
   for (int batch = 0; batch < 3; ++batch) {
     ibv_wr_start(&rig.builder);

@@ -1,4 +1,4 @@
-// --verify on queues that are laid out by hand: right ones, and such with what a driver might do otherwise.
+// --verify on queues that are laid out by hand: correct ones, and ones with planted differences.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ std::span<const ibv_wr_opcode> opcodes_of(ibv_qp_type type) {
   return type == IBV_QPT_UC ? std::span<const ibv_wr_opcode>(kOfUc) : kOfUd;
 }
 
-// Requests of an opcode, each with other flags, sizes and elements. Yields how many.
+// Posts requests of an opcode with different flags, sizes and elements. Returns their number.
 std::uint64_t post_all(VerifiedRig& rig, ibv_wr_opcode opcode) {
   const bool sends = opcode < IBV_WR_RDMA_READ;  // all that may be inline
   std::uint64_t posted = 0;
@@ -56,7 +56,7 @@ std::uint64_t post_all(VerifiedRig& rig, ibv_wr_opcode opcode) {
   return posted;
 }
 
-TEST(Verify, WqesAsReckonedAreNoDifference) {
+TEST(Verify, AcceptsExpectedWqes) {
   for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {
     for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
       VerifiedRig rig(family, type);
@@ -71,7 +71,7 @@ TEST(Verify, WqesAsReckonedAreNoDifference) {
   }
 }
 
-TEST(Verify, ListsAndWhatIsTakenOfThem) {
+TEST(Verify, ChecksTheAcceptedPartOfLists) {
   for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {
     VerifiedRig rig(family);
     std::array<Send, 5> list;
@@ -86,7 +86,7 @@ TEST(Verify, ListsAndWhatIsTakenOfThem) {
   }
 }
 
-TEST(Verify, AQpThatSignalsAllIsReckonedSo) {
+TEST(Verify, ExpectsSignaledWqesOnAQpThatSignalsAll) {
   VerifiedRig rig(NicFamily::mlx5, IBV_QPT_RC, true);
   Send send;
   EXPECT_EQ(rig.post(send.wr), 0);
@@ -99,11 +99,11 @@ TEST(Verify, AQpThatSignalsAllIsReckonedSo) {
 struct PlantedDifference {
   std::size_t kind;
   std::function<void(HandWqe&)> change;
-  std::uint64_t reckoned;  // by hand, of a signaled WRITE of 64 bytes in one element
+  std::uint64_t expected;  // by hand, of a signaled WRITE of 64 bytes in one element
   std::uint64_t found;
 };
 
-TEST(Verify, EachPlantedDifferenceIsReportedOnceWithItsExample) {
+TEST(Verify, ReportsEachPlantedDifferenceOnceWithAnExample) {
   const ibv_sge more{.addr = 1, .length = 2, .lkey = 3};
   const PlantedDifference all[] = {
       {kind_of(Difference::opcode), [](HandWqe& wqe) { wqe.opcode = kWriteImm; }, IBV_WR_RDMA_WRITE,
@@ -134,13 +134,13 @@ TEST(Verify, EachPlantedDifferenceIsReportedOnceWithItsExample) {
       EXPECT_EQ(example.opcode, std::uint64_t{IBV_WR_RDMA_WRITE});
       EXPECT_EQ(example.elements, 1u);
       EXPECT_EQ(example.length, 64u);
-      EXPECT_EQ(example.reckoned, planted.reckoned);
+      EXPECT_EQ(example.expected, planted.expected);
       EXPECT_EQ(example.found, planted.found);
     }
   }
 }
 
-TEST(Verify, MoreWqesThanRequestsAreADifference) {
+TEST(Verify, ReportsMoreWqesThanRequests) {
   for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {
     VerifiedRig rig(family);
     rig.queue.write = [](HandQueue& to, const HandWqe& wqe) {
@@ -151,12 +151,12 @@ TEST(Verify, MoreWqesThanRequestsAreADifference) {
     EXPECT_EQ(rig.post(send.wr), 0);
     const CheckSummary found = rig.found();
     EXPECT_EQ(kinds_of(found), (Kinds{{kind_of(Difference::position), 1}}));
-    EXPECT_EQ(found.differences[kind_of(Difference::position)].example.reckoned, 1u);
+    EXPECT_EQ(found.differences[kind_of(Difference::position)].example.expected, 1u);
     EXPECT_EQ(found.differences[kind_of(Difference::position)].example.found, 2u);
   }
 }
 
-TEST(Verify, AQueueThatTheDriverDidNotWriteIsADifference) {
+TEST(Verify, ReportsAQueueThatWasNotWritten) {
   for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {
     VerifiedRig rig(family);
     rig.queue.write = [](HandQueue&, const HandWqe&) {};
@@ -166,7 +166,7 @@ TEST(Verify, AQueueThatTheDriverDidNotWriteIsADifference) {
   }
 }
 
-TEST(Verify, AnAdapterThatIsToldOfNothingIsADifference) {
+TEST(Verify, ReportsAMissingDoorbellRecord) {
   VerifiedRig rig(NicFamily::mlx5);
   rig.queue.rings = false;
   Send send;
@@ -174,7 +174,7 @@ TEST(Verify, AnAdapterThatIsToldOfNothingIsADifference) {
   EXPECT_EQ(kinds_of(rig.found()), (Kinds{{kind_of(Difference::position), 1}}));
 }
 
-TEST(Verify, AQueueThatIsResetBeginsAgain) {
+TEST(Verify, AcceptsAResetQueue) {
   for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {
     VerifiedRig rig(family);
     Send send;
@@ -186,7 +186,7 @@ TEST(Verify, AQueueThatIsResetBeginsAgain) {
   }
 }
 
-TEST(Verify, WhatWireDoesNotKnowIsLeftOut) {
+TEST(Verify, SkipsUnknownTransports) {
   VerifiedRig of_xrc(NicFamily::mlx5, IBV_QPT_XRC_SEND);
   Send send;
   EXPECT_EQ(of_xrc.post(send.wr), 0);
@@ -195,7 +195,7 @@ TEST(Verify, WhatWireDoesNotKnowIsLeftOut) {
   EXPECT_EQ(kinds_of(of_xrc.found()), Kinds{});
 }
 
-TEST(Verify, WithoutQueueMemoryPostsGoOn) {
+TEST(Verify, PostsContinueWithoutQueueMemory) {
   VerifiedRig refused;
   refused.queue.error = EOPNOTSUPP;
   Send send;
@@ -217,21 +217,21 @@ TEST(Verify, WithoutQueueMemoryPostsGoOn) {
   EXPECT_EQ(other.queue.asked, 0);
 }
 
-TEST(Verify, WithoutItTheProvidersCallIsCalled) {
+TEST(Verify, CallsTheProviderDirectlyWithoutVerify) {
   FakeDevice device;
   counted_context(device.context);
   ibv_qp qp = device.qp(3);
-  const auto provider = wrapped(&device.context)->ops.post_send;
-  EXPECT_EQ(wrapped(&device.context)->post_send, provider);
+  const auto provider = find_context(&device.context)->ops.post_send;
+  EXPECT_EQ(find_context(&device.context)->post_send, provider);
   EXPECT_EQ(qp_counts(&qp).post_send, provider);
-  const std::uint32_t context = wrapped(&device.context)->record->number;
+  const std::uint32_t context = find_context(&device.context)->record->number;
   for (const CheckSummary& each : summarize_process().checks) EXPECT_NE(each.context, context);
   detach_context(device.context);
   EXPECT_EQ(device.context.ops.post_send, provider);
 }
 
-// The providers that are installed, as libibverbs opens them: for itself alone.
-TEST(Verify, TheFunctionsOfInstalledProvidersAreFound) {
+// The installed providers, opened with local symbols as libibverbs does.
+TEST(Verify, FindsTheFunctionsOfInstalledProviders) {
   for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {
     const std::string library = "lib" + std::string(to_string(family)) + ".so.1";
     EXPECT_FALSE(find_direct_verbs().has(family));
@@ -240,7 +240,7 @@ TEST(Verify, TheFunctionsOfInstalledProvidersAreFound) {
   }
 }
 
-TEST(Verify, ErrnoStaysAsItWas) {
+TEST(Verify, KeepsErrno) {
   VerifiedRig rig;
   Send send;
   errno = EXDEV;

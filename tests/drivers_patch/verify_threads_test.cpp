@@ -1,4 +1,4 @@
-// --verify where threads post to one QP at once: what cannot be told apart is left out, and never taken for a
+// --verify while threads post to one QP at the same time: overlapping posts are skipped and never reported as a
 // difference.
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace verbscope::driver {
 namespace {
 
-TEST(VerifyThreads, OneQpOfSeveralThreads) {
+TEST(VerifyThreads, ChecksAQpOfSeveralThreads) {
   constexpr std::uint64_t kEach = 2000;
   constexpr std::uint64_t kPosters = 4;
   for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {

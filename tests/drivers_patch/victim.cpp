@@ -19,7 +19,7 @@
 namespace {
 
 #ifdef VICTIM_BY_DLOPEN
-// As programs do that work with and without RDMA: every function by dlsym().
+// Finds every function by dlsym(), like programs that work with and without RDMA.
 void* library() {
   static void* const opened = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr) std::exit(99);
@@ -128,8 +128,8 @@ pid_t fork_into(Body&& body) {
   _exit(body() ? 0 : 1);
 }
 
-// Says what it posted. The other thread has a completion queue of its own: its lock may be held when the process forks,
-// and no child asks for it.
+// Prints what it posted. The other thread has its own completion queue, whose lock may be held at the fork;
+// no child uses it.
 int forks_beside_a_thread() {
   constexpr int kForks = 30;
   Verbs verbs;
@@ -168,7 +168,7 @@ int forks_beside_a_thread() {
   return failed;
 }
 
-// Processes that fork at any moment of their first opening a device, in another thread.
+// Forks at any moment while another thread opens the first device.
 int forks_beside_an_opening() {
   constexpr int kTimes = 30;
   int failed = 0;
@@ -228,7 +228,7 @@ void come_and_go(int times) {
   }
 }
 
-// Says how much heap and how many mappings the process has more after 10000 times than after 1000, and how many open
+// Prints the growth of heap and mappings between 1000 and 10000 cycles, and the number of open
 // files, here and in a child.
 int comes_and_goes() {
   come_and_go(1000);
@@ -256,7 +256,7 @@ int many_qps() {
   return verbs.poll() == 2000 ? 0 : 1;
 }
 
-// Posts, says so, and posts once more when its input ends.
+// Posts, prints a line, and posts once more when its input ends.
 int stays() {
   Verbs verbs;
   verbs.post(4);

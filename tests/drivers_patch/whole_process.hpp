@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "drivers_patch/arena.hpp"
-#include "drivers_patch/trace_file.hpp"
+#include "drivers_patch/summary.hpp"
 #include "tests/common/temp_dir.hpp"
 
 namespace verbscope::driver {
@@ -42,8 +42,8 @@ inline std::uint64_t used_of(const std::filesystem::path& folder) {
   return used;
 }
 
-// Runs `program SCENE` with the fake libibverbs, and with the library unless `traced` is false. `variables` are further
-// ones of its environment, `under` a command that runs it, each with a blank behind it.
+// Runs `program SCENE` with the fake libibverbs, and with the library unless `traced` is false. `variables`: additional
+// environment variables; `under`: a command that runs it; each followed by a blank.
 inline Traced run(const std::string& program, const std::string& scene, bool traced = true,
                   const std::string& variables = "", const std::string& under = "") {
   const TempDir folder;
@@ -68,7 +68,7 @@ inline std::vector<std::uint64_t> requests(const Traced& traced) {
   return counts;
 }
 
-// A folder that says of a device that its driver is mlx5's, as /sys does.
+// A folder like /sys that names mlx5 as the driver of a device.
 struct Mlx5Folder {
   Mlx5Folder() {
     std::filesystem::create_directory(folder.path() / "device");

@@ -2,7 +2,7 @@
 // the answers are cut into pieces they mean the same, within their bounds, and what is shown of them is printable.
 #include <algorithm>
 
-#include "harness/cluster/hold_protocol.hpp"
+#include "harness/cluster/hold.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace {

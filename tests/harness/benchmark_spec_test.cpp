@@ -1,6 +1,5 @@
 // A benchmark's description of itself, and values for its options.
-#include "harness/sweep/benchmark_spec.hpp"
-
+#include "harness/sweep/benchmarks.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {
@@ -15,7 +14,7 @@ TEST(BenchmarkSpec, ReadsNamesTypesAndDefaults) {
   EXPECT_EQ(spec.find("nothing"), nullptr);
 }
 
-TEST(BenchmarkSpec, RefusesWhatItDoesNotUnderstand) {
+TEST(BenchmarkSpec, RejectsMalformedDescriptions) {
   EXPECT_THAT(error_of([] { parse_benchmark_spec("usage: send_rate", "send_rate --describe"); }),
               testing::StartsWith("send_rate --describe:1: "));
   EXPECT_EQ(error_of([] {
@@ -30,7 +29,7 @@ TEST(BenchmarkSpec, RefusesWhatItDoesNotUnderstand) {
               testing::HasSubstr("d: options[0]: allowed: "));
 }
 
-TEST(BenchmarkSpec, TextBecomesAValueOfTheOptionsType) {
+TEST(BenchmarkSpec, ConvertsTextToTheTypeOfTheOption) {
   const BenchmarkSpec spec = parse_benchmark_spec(kFakeDescription, "d");
   const auto value = [&spec](const char* option, const char* text) {
     return dump_json(option_value_from_text(spec.require(option, "--set"), text, "--set"));
@@ -45,7 +44,7 @@ TEST(BenchmarkSpec, TextBecomesAValueOfTheOptionsType) {
   EXPECT_EQ(error_of([&] { value("validate", "yes"); }), R"(--set: "validate": expected a boolean, got "yes")");
 }
 
-TEST(BenchmarkSpec, AValueIsOneArgument) {
+TEST(BenchmarkSpec, FormatsAValueAsOneArgument) {
   EXPECT_EQ(option_argument("size", 60), "--size=60");
   EXPECT_EQ(option_argument("validate", false), "--validate=false");
   EXPECT_EQ(option_argument("connection", "UD; rm -rf /"), "--connection=UD; rm -rf /");

@@ -1,4 +1,4 @@
-// Child processes: started from arguments, watched within bounds, ended with all they started.
+// Child processes: start, bounded output, and end of the whole process group.
 #include "harness/process/child.hpp"
 
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ WaitEnd wait_end(Child& child, milliseconds limit = milliseconds(20'000)) {
   return wait_children({&child}, Clock::now() + limit, nullptr, [&child] { return !child.running(); });
 }
 
-TEST(Child, TellsHowItEnded) {
+TEST(Child, ReportsExitStatusAndSignal) {
   Child good(shell("exit 0")), bad(shell("exit 3")), killed(shell("kill -9 $$"));
   for (Child* child : {&good, &bad, &killed}) EXPECT_EQ(wait_end(*child), WaitEnd::satisfied);
   EXPECT_TRUE(good.succeeded());
@@ -31,11 +31,11 @@ TEST(Child, TellsHowItEnded) {
   EXPECT_EQ(killed.end_text(), "killed by signal 9 (Killed)");
 }
 
-TEST(Child, AProgramThatIsNotThereIsOneLine) {
+TEST(Child, ReportsAMissingProgramInOneLine) {
   EXPECT_EQ(error_of([] { Child({"/nowhere/tool"}); }), "cannot start /nowhere/tool: No such file or directory");
 }
 
-TEST(Child, ArgumentsReachItUnchanged) {
+TEST(Child, PassesArgumentsUnchanged) {
   std::string output;
   Child child({"/bin/sh", "-c", "printf '%s|' \"$@\"", "sh", "a b", "$(id)", "'", ""},
               [&output](std::string_view chunk) { output += chunk; });
@@ -52,21 +52,21 @@ TEST(Child, KeepsTheLastLinesOfBothStreamsOnly) {
   EXPECT_EQ(tail.back(), "no?newline");
 }
 
-TEST(Child, AFloodOnOneLineStaysBounded) {
+TEST(Child, BoundsTheLengthOfOneLine) {
   Child child(shell("head -c 3000000 /dev/zero"));
   EXPECT_EQ(wait_end(child), WaitEnd::satisfied);
   ASSERT_EQ(child.tail().size(), 1u);
   EXPECT_EQ(child.tail()[0].size(), Child::kTailLineBytes);
 }
 
-TEST(Child, AFloodDoesNotKeepTheDeadlineFromPassing) {
+TEST(Child, MeetsTheDeadlineDespiteEndlessOutput) {
   Child child(shell("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"));
   EXPECT_EQ(wait_end(child, milliseconds(300)), WaitEnd::timeout);
   child.end(milliseconds(1000));
   EXPECT_FALSE(child.running());
 }
 
-TEST(Child, EndTakesTheWholeGroupAlongEvenOneThatIgnoresSigterm) {
+TEST(Child, EndKillsTheWholeProcessGroup) {
   TempFolder folder;
   Child child(shell("trap '' TERM; sleep 1000 & echo $! > " + folder.file("pid") + "; echo up; wait"));
   const auto up = [&child] { return !child.tail().empty(); };
@@ -76,7 +76,7 @@ TEST(Child, EndTakesTheWholeGroupAlongEvenOneThatIgnoresSigterm) {
   EXPECT_TRUE(is_gone_soon(std::stoi(read_text(folder.file("pid")))));
 }
 
-TEST(Child, DiesWithTheProcessThatStartedItHoweverThatEnds) {
+TEST(Child, DiesWithTheProcessThatStartedIt) {
   TempFolder folder;
   const pid_t starter = fork();
   ASSERT_GE(starter, 0);
@@ -93,7 +93,7 @@ TEST(Child, DiesWithTheProcessThatStartedItHoweverThatEnds) {
   EXPECT_TRUE(is_gone_soon(std::stoi(read_text(folder.file("pid")))));
 }
 
-TEST(Child, AProgramThatCannotRunIsOneLine) {
+TEST(Child, ReportsAnUnusableProgramInOneLine) {
   TempFolder folder;
   write_text(folder.file("tool"), "no program");
   std::filesystem::permissions(folder.file("tool"), std::filesystem::perms::owner_all);
@@ -101,20 +101,20 @@ TEST(Child, AProgramThatCannotRunIsOneLine) {
             "cannot start " + folder.file("tool") + ": Exec format error");
 }
 
-TEST(Child, WhatItLeavesOpenDoesNotDelayItsEnd) {
+TEST(Child, EndsAlthoughAGrandchildKeepsItsOutputOpen) {
   Child child(shell("sleep 1000 & exit 0"));
   EXPECT_EQ(wait_end(child), WaitEnd::satisfied);
   EXPECT_TRUE(child.succeeded());
 }
 
-TEST(Child, TheEnvironmentIsAddedTo) {
+TEST(Child, AddsVariablesToTheEnvironment) {
   std::string output;
   Child child(shell("echo $EXTRA $PATH"), [&output](std::string_view chunk) { output += chunk; }, {"EXTRA=new"});
   EXPECT_EQ(wait_end(child), WaitEnd::satisfied);
   EXPECT_EQ(output, "new " + std::string(std::getenv("PATH")) + "\n");
 }
 
-TEST(Child, AnInterruptEndsTheWaitAndNotTheProcess) {
+TEST(Child, InterruptEndsTheWaitOnly) {
   Interrupt interrupt;
   Child child(shell("kill -INT $PPID; sleep 1000"));
   const auto never = [] { return false; };

@@ -1,4 +1,4 @@
-// A point whose roles run on other hosts: deployed there, watched, joined into one record.
+// A point whose roles run on other hosts: deployed there, watched, and combined into one record.
 #include "harness/point/point_runner.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "tests/harness/loop_launcher.hpp"
@@ -20,11 +20,11 @@ class ClusterPoint {
         launcher_("echo 'motd'; export HOME=" + shell_quote({home_.file("")})) {
     std::filesystem::copy_file(kHolder, fake_.file("verbscope"));
     target_.fabric = "verbs";
-    target_.cast = assign_roles(parse_hosts("n1 role=server address=10.0.0.1\nn2 role=client cores=0\n", "h"), "h");
+    target_.roles = assign_roles(parse_hosts("n1 role=server address=10.0.0.1\nn2 role=client cores=0\n", "h"), "h");
     target_.launcher = &launcher_;
     target_.deployment = &deployment_;
     const auto programs = hash_programs(fake_.folder(), {"send_rate", "verbscope"});
-    for (const Host& host : target_.cast->all()) deployment_.deploy(launcher_, host, programs, nullptr);
+    for (const Host& host : target_.roles->all()) deployment_.deploy(launcher_, host, programs, nullptr);
   }
 
   Record run() {
@@ -45,7 +45,7 @@ class ClusterPoint {
   RunTarget target_;
 };
 
-TEST(ClusterPoint, TheRecordsOfBothRolesAreJoined) {
+TEST(ClusterPoint, CombinesTheRecordsOfBothRoles) {
   ClusterPoint point(kGood, kGood);
   const Record record = point.run();
   EXPECT_EQ(record.status, RecordStatus::ok) << record.reason;
@@ -54,7 +54,7 @@ TEST(ClusterPoint, TheRecordsOfBothRolesAreJoined) {
   EXPECT_EQ(record.environment.at("clients").size(), 1u);
 }
 
-TEST(ClusterPoint, AProcessThatFailsEndsTheOther) {
+TEST(ClusterPoint, AFailedProcessEndsTheOther) {
   ClusterPoint point("exec sleep 1000", "echo 'no route' >&2; exit 4");
   const Record record = point.run();
   EXPECT_EQ(record.reason, "client 0 on n2: exit status 4: no route");
@@ -63,16 +63,16 @@ TEST(ClusterPoint, AProcessThatFailsEndsTheOther) {
   EXPECT_TRUE(is_gone_soon(point.pid("server")));
 }
 
-TEST(ClusterPoint, AHostIsNotSilentWhileNobodyListens) {
+TEST(ClusterPoint, DoesNotCountTimeWithoutReadingAsSilence) {
   ClusterPoint point("while ! [ -e $dir/client.pid ]; do sleep 0.05; done; " + std::string(kGood), kGood);
   point.launcher().slow_host = "n2";
   point.launcher().delay = milliseconds(6'000);
   EXPECT_EQ(point.run().reason, "");
 }
 
-TEST(ClusterPoint, AHostThatFallsSilentIsGivenUpAndTheTimeIsTold) {
+TEST(ClusterPoint, GivesUpASilentHostAndReportsTheTime) {
   ClusterPoint point("exec sleep 1000", "kill -STOP $PPID; exec sleep 1000");  // its parent is the holder
-  EXPECT_EQ(point.run().reason, "client 0 on n2: the host does not answer: nothing heard for 5 s");
+  EXPECT_EQ(point.run().reason, "client 0 on n2: the host does not respond: no message for 5 s");
   EXPECT_EQ(point.launcher().lost_hosts, std::vector<std::string>{"n2"});
   EXPECT_TRUE(is_gone_soon(point.pid("server")));
   EXPECT_TRUE(is_gone_soon(point.pid("client")));

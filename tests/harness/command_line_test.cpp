@@ -1,4 +1,4 @@
-// Command lines of the real programs: words in either case, bytes with units, the nearest right word, help.
+// Command lines of the real programs: case of words, units of bytes, suggestions, help.
 #include <sstream>
 
 #include "harness/sweep/benchmarks.hpp"
@@ -19,10 +19,10 @@ TEST(CommandLine, ListOfABenchmarkShowsItsOptions) {
               testing::AllOf(testing::HasSubstr("\"sendrate\""), testing::HasSubstr("did you mean send_rate?")));
 }
 
-TEST(CommandLine, AWrongWordGetsTheNearestRightOne) {
+TEST(CommandLine, SuggestsTheNearestWord) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
-      {{"comapre"}, "verbscope: no command is called \"comapre\"; did you mean compare?"},
-      {{"diff", "a", "b", "--treshold", "4"}, "verbscope: unknown option --treshold; did you mean --threshold?"},
+      {{"comapre"}, "verbscope: unknown command \"comapre\"; did you mean compare?"},
+      {{"diff", "a", "b", "--treshold", "4"}, "verbscope: there is no option --treshold; did you mean --threshold?"},
       {{"compare", "a", "--format", "jsn"},
        "verbscope: --format: expected text, json or csv, got \"jsn\"; did you mean json?"},
       {{"predict", "--cluster", "cibb"}, "did you mean cib?"},
@@ -36,7 +36,7 @@ TEST(CommandLine, AWrongWordGetsTheNearestRightOne) {
   }
 }
 
-TEST(CommandLine, TwoFormatsAtOnceAreRefused) {
+TEST(CommandLine, RejectsTwoFormatsAtOnce) {
   for (const char* command : {"compare", "diff", "explain"}) {
     const Ran ran = run({command, "a.jsonl", "--format", "text", "--json"});
     EXPECT_EQ(ran.end, "exit status 2") << command;
@@ -44,7 +44,7 @@ TEST(CommandLine, TwoFormatsAtOnceAreRefused) {
   }
 }
 
-TEST(CommandLine, PredictTakesBytesWithUnitsAndWordsInEitherCase) {
+TEST(CommandLine, PredictAcceptsUnitsAndAnyCase) {
   const auto predict = [](const std::string& verb, const std::string& connection, const std::string& size) {
     return run({"predict", "--cluster", "cib", "--json", "--verb", verb, "-c", connection, "-s", size}).out;
   };
@@ -53,9 +53,9 @@ TEST(CommandLine, PredictTakesBytesWithUnitsAndWordsInEitherCase) {
   EXPECT_EQ(predict("READ", "rc", "4k"), plain);
 }
 
-// A sweep and --set may say 4k and ud as well: the record, and with it the identity of the point, is that of 4096 and
+// A sweep and --set accept 4k and ud: the record, and so the identity of the point, contains 4096 and
 // UD.
-TEST(CommandLine, ValuesOfASweepAreBroughtToOneForm) {
+TEST(CommandLine, NormalizesValuesOfASweep) {
   TempFolder folder;
   const std::string sweep = folder.file("sweep.json");
   write_text(sweep, R"({"schema": "verbscope.sweep/1", "benchmark": "send_rate",
@@ -70,10 +70,10 @@ TEST(CommandLine, ValuesOfASweepAreBroughtToOneForm) {
   write_text(sweep, read_text(sweep).replace(read_text(sweep).find("\"1k\""), 4, "1024"));
   const Ran again = run({"run", sweep, "--hosts", "sim:cib", "--out", results, "--set", "inline_size=0", "--resume"});
   EXPECT_EQ(again.end, "exit status 0");
-  EXPECT_EQ(read_text(results), record);  // there was nothing left to run
+  EXPECT_EQ(read_text(results), record);  // no point was left to run
 }
 
-// Every benchmark and every command shows an example; those of the benchmarks are run as they stand there.
+// Every benchmark and command shows an example; the examples of benchmarks are run unchanged.
 TEST(CommandLine, HelpHasExamplesThatRun) {
   for (const std::string& name : benchmark_names()) {
     const BenchmarkSpec spec = describe_benchmark(VERBSCOPE_BINARY_DIR "/bin/" + name);
@@ -87,7 +87,7 @@ TEST(CommandLine, HelpHasExamplesThatRun) {
   for (std::string line; std::getline(commands, line) && line != "Help:";) {
     if (!line.starts_with("  ") || line.starts_with("   ")) continue;
     const std::string name = line.substr(2, line.find(' ', 2) - 2);
-    if (name == "hold") continue;  // not for people
+    if (name == "hold") continue;  // not for users
     EXPECT_THAT(run({name, "--help"}).out, testing::ContainsRegex("\nExamples?:\n  verbscope " + name)) << name;
     ++seen;
   }

@@ -1,4 +1,4 @@
-// Programs on other hosts: copied when they are missing or spoilt, and checked to run.
+// Deployment: copies missing or damaged programs, and checks that they run.
 #include "harness/cluster/deploy.hpp"
 
 #include "tests/harness/loop_launcher.hpp"
@@ -39,7 +39,7 @@ class DeployTest : public testing::Test {
   Deployment deployment_;
 };
 
-TEST_F(DeployTest, CopiesWhatIsMissingAndNothingTwice) {
+TEST_F(DeployTest, CopiesOnlyMissingPrograms) {
   EXPECT_EQ(deploy(), 2u);
   EXPECT_EQ(deploy(), 0u);
   const std::string path = there("send_rate");
@@ -51,48 +51,49 @@ TEST_F(DeployTest, CopiesWhatIsMissingAndNothingTwice) {
   EXPECT_NE(there("send_rate"), path) << "another content has another place";
 }
 
-TEST_F(DeployTest, WhatWasSpoiltThereIsCopiedAgain) {
+TEST_F(DeployTest, CopiesDamagedProgramsAgain) {
   deploy();
   write_text(there("send_rate"), "cut off");
   EXPECT_EQ(deploy(), 1u);
   EXPECT_EQ(read_text(there("send_rate")), read_text(here_.file("send_rate")));
 }
 
-TEST_F(DeployTest, AnotherArchitectureIsRefused) {
+TEST_F(DeployTest, RejectsAnotherArchitecture) {
   shadow("uname", "echo vax");
   EXPECT_THAT(error_of([&] { deploy("PATH=" + there_.file("") + ":$PATH"); }),
-              testing::StartsWith("host node1: its architecture is vax, these programs are for "));
+              testing::StartsWith("host node1: its architecture is vax"));
 }
 
-TEST_F(DeployTest, AFullDiskIsNamedAndLeavesNoPart) {
-  // A file may have no byte more: what a full disk is to a writer.
+TEST_F(DeployTest, ReportsAFullDiskAndLeavesNoPart) {
+  // A file size limit of 0 has the same effect on a writer as a full disk.
   const std::string error = error_of([&] { deploy("ulimit -f 0; trap '' XFSZ"); });
   EXPECT_THAT(error, testing::StartsWith("host node1: copy send_rate: exit status "));
   expect_no_file();
 }
 
-TEST_F(DeployTest, ASignalInTheMiddleOfACopyLeavesNoPart) {
+TEST_F(DeployTest, ASignalDuringACopyLeavesNoPart) {
   shadow("gzip", "kill -TERM $PPID");
   EXPECT_EQ(error_of([&] { deploy("PATH=" + there_.file("") + ":$PATH"); }),
             "host node1: copy send_rate: exit status 1: motd");
   expect_no_file();
 }
 
-TEST_F(DeployTest, AProgramThatDoesNotStartThereIsNamed) {
+TEST_F(DeployTest, ReportsAProgramThatDoesNotStart) {
   write_program("verbscope", "echo 'libfmt.so.9: cannot open shared object file' >&2; exit 127");
   EXPECT_EQ(error_of([&] { deploy(); }),
             "host node1: start verbscope: exit status 127: libfmt.so.9: cannot open shared object file");
   write_program("verbscope", "echo verbscope 0.0.1");
-  EXPECT_EQ(error_of([&] { deploy(); }), "host node1: verbscope there is not version 0.1.0");
+  EXPECT_THAT(error_of([&] { deploy(); }),
+              testing::AllOf(testing::HasSubstr("host node1"), testing::HasSubstr("version 0.1.0")));
 }
 
-TEST_F(DeployTest, AHostThatCannotBeReachedIsNamed) {
+TEST_F(DeployTest, ReportsAnUnreachableHost) {
   LoopLauncher launcher;
   EXPECT_EQ(error_of([&] { deployment_.deploy(launcher, host_named("unreachable"), programs(), nullptr); }),
             "host unreachable: look: no way to it");
 }
 
-TEST_F(DeployTest, RemovingLeavesNothing) {
+TEST_F(DeployTest, CleanRemovesEverything) {
   deploy();
   LoopLauncher launcher("export HOME=" + shell_quote({home_}));
   remove_deployed(launcher, host_named("node1"), nullptr);

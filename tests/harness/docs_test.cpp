@@ -32,7 +32,7 @@ std::vector<std::string> cells_of(const std::string& line) {
   return cells;
 }
 
-// README leaves out two columns of `compare`: of its eight cells the fifth, writes, and the seventh, bytes.
+// README leaves out two of the eight columns of `compare`: the fifth (writes) and the seventh (bytes).
 std::vector<std::string> shortened(const std::string& line) {
   std::vector<std::string> cells = cells_of(line);
   if (cells.size() != 8) return {};
@@ -41,7 +41,7 @@ std::vector<std::string> shortened(const std::string& line) {
   return cells;
 }
 
-TEST(Docs, ReadmeShowsWhatQuickstartPrints) {
+TEST(Docs, ReadmeShowsTheOutputOfQuickstart) {
   TempFolder folder;
   const std::string results = folder.file("results.jsonl");
   for (const char* hosts : {"sim:cib", "sim:cx3"}) {
@@ -64,7 +64,7 @@ TEST(Docs, ReadmeShowsWhatQuickstartPrints) {
   EXPECT_EQ(row, 5u);
 }
 
-TEST(Docs, TheExampleOfExplainNamesAPointOfItsSweep) {
+TEST(Docs, ExplainExampleNamesAPointOfItsSweep) {
   const std::vector<std::string> lines = lines_of(read_text(kRoot + "docs/analysis.md"));
   const auto example = std::ranges::find_if(
       lines, [](const std::string& line) { return line.find("explain results/local/send_grid") != std::string::npos; });

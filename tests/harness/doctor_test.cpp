@@ -1,4 +1,4 @@
-// The doctor on planted trees: what it reads, what it marks, and that it survives what another machine may send.
+// The doctor on trees of fake /sys files: its facts, its findings, and robustness against input from other machines.
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -62,11 +62,11 @@ class Tree {
   void remove(const std::string& path) { std::filesystem::remove_all(folder_.file(path)); }
   Json facts() const { return host_facts(SysTree(folder_.file("")), "/usr/bin:/usr/sbin"); }
   // The first line of each finding.
-  std::vector<std::string> found(const Wanted& wanted = {}) const {
+  std::vector<std::string> found(const HostRequest& request = {}) const {
     std::vector<std::string> out;
-    for (const Finding& finding : judge_host(facts(), wanted)) {
-      EXPECT_FALSE(finding.todo.empty()) << finding.what;
-      out.push_back(finding.what);
+    for (const Finding& finding : host_findings(facts(), request)) {
+      EXPECT_FALSE(finding.remedy.empty()) << finding.problem;
+      out.push_back(finding.problem);
     }
     return out;
   }
@@ -78,7 +78,7 @@ class Tree {
 };
 
 // The first line of each finding about a tree of doctor_trees/: "FILE = TEXT" and "LINK -> TARGET" below /sys. With
-// `as_files` a link is a file that holds its target, as in archives that keep no links.
+// `as_files` a link is a file with its target, as in archives that store no links.
 std::vector<std::string> found_in(const std::string& name, bool as_files = false) {
   const TempFolder folder;
   std::istringstream lines(read_text(VERBSCOPE_SOURCE_DIR "/tests/harness/doctor_trees/" + name + ".txt"));
@@ -96,14 +96,15 @@ std::vector<std::string> found_in(const std::string& name, bool as_files = false
   }
   EXPECT_GT(files, 10) << name;
   std::vector<std::string> out;
-  for (const Finding& finding : judge_host(host_facts(SysTree(folder.file("")), ""), {})) out.push_back(finding.what);
+  for (const Finding& finding : host_findings(host_facts(SysTree(folder.file("")), ""), {}))
+    out.push_back(finding.problem);
   return out;
 }
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(Doctor, ReadsWhatLinuxSays) {
+TEST(Doctor, ReadsFactsFromSysAndProc) {
   const Json facts = Tree().facts();
   EXPECT_EQ(facts.at("cpu"), "Xeon E5-2683");
   EXPECT_EQ(facts.at("turbo"), false);
@@ -125,7 +126,7 @@ TEST(Doctor, ReadsWhatLinuxSays) {
   EXPECT_EQ(port.at("gids").at(1).at("type"), "RoCE v2");
 }
 
-TEST(Doctor, ADriverFromOutsideTheKernelHasAVersion) {
+TEST(Doctor, ReportsTheVersionOfAnExternalDriver) {
   Tree tree;
   tree.link(Tree::kDevice + "device/driver", "../bus/pci/drivers/mlx5_core");
   EXPECT_EQ(tree.facts().at("devices").at(0).at("driver"), "mlx5_core");
@@ -134,32 +135,32 @@ TEST(Doctor, ADriverFromOutsideTheKernelHasAVersion) {
   EXPECT_EQ(tree.facts().at("devices").at(0).at("driver_version"), "5.8-3.0.7");
 }
 
-TEST(Doctor, AGoodHostIsSaidToBeGood) {
+TEST(Doctor, ReportsNoProblemOnAGoodHost) {
   const Tree tree;
   EXPECT_THAT(tree.found(), testing::IsEmpty());
   const std::string report = host_report("n", tree.facts(), {});
-  EXPECT_THAT(report, HasSubstr("PCIe 8.0 GT/s PCIe x16 (the card can: 8.0 GT/s PCIe x16)"));
-  EXPECT_THAT(report, HasSubstr("nothing here spoils a measurement\n"));
+  EXPECT_THAT(report, HasSubstr("PCIe 8.0 GT/s PCIe x16 (card supports: 8.0 GT/s PCIe x16)"));
+  EXPECT_THAT(report, HasSubstr("no problem found\n"));
 }
 
-TEST(Doctor, EachSpoilerIsMarkedWithWhatToDo) {
+TEST(Doctor, ReportsEachProblemWithARemedy) {
   struct Case {
     std::string path, text, finding;
   };
   const std::string device = Tree::kDevice;
   for (const Case& each : std::vector<Case>{
            {device + "device/current_link_width", "8",
-            "mlx5_0: PCIe runs at 8.0 GT/s PCIe x8, the card can 8.0 GT/s PCIe x16"},
+            "mlx5_0: PCIe runs at 8.0 GT/s PCIe x8, but the card supports 8.0 GT/s PCIe x16"},
            {device + "device/current_link_speed", "5.0 GT/s PCIe",
-            "mlx5_0: PCIe runs at 5.0 GT/s PCIe x16, the card can 8.0 GT/s PCIe x16"},
+            "mlx5_0: PCIe runs at 5.0 GT/s PCIe x16, but the card supports 8.0 GT/s PCIe x16"},
            {device + "device/iommu_group/type", "DMA-FQ", "mlx5_0: the IOMMU translates its DMA"},
            {device + "ports/1/state", "1: DOWN", "mlx5_0:1: state DOWN, not ACTIVE"},
-           {"sys/class/net/eth2/mtu", "1500", "mlx5_0:1: path MTU at most 1024 bytes, for eth2 has 1500"},
+           {"sys/class/net/eth2/mtu", "1500", "mlx5_0:1: path MTU at most 1024 bytes, because eth2 has MTU 1500"},
            {"sys/devices/system/cpu/cpufreq/policy3/scaling_governor", "powersave",
             "cores: governor powersave, not performance"},
            {"sys/devices/system/cpu/intel_pstate/no_turbo", "0", "turbo is on: the clock follows temperature and load"},
            {"sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "0",
-            "no huge pages are set aside: large regions miss in the NIC's translation cache"},
+            "no huge pages are reserved: large regions miss in the NIC's translation cache"},
            {"proc/self/limits", "Max locked memory         8388608  8388608  bytes",
             "locked memory is limited to 8192 KiB"},
            {"sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet",
@@ -172,33 +173,33 @@ TEST(Doctor, EachSpoilerIsMarkedWithWhatToDo) {
   }
 }
 
-TEST(Doctor, TreesGiveTheirFindingsAndNoOthers) {
+TEST(Doctor, ReportsExactlyTheFindingsOfEachTree) {
   const std::string gen3_x16 = "the slot (8.0 GT/s PCIe x16) carries 126 Gb/s, TLP headers included";
   const std::string gen3_x8 = "the slot (8.0 GT/s PCIe x8) carries 63 Gb/s, TLP headers included";
   const std::map<std::string, std::vector<std::string>> expected{
       {"good", {}},
-      {"two200", {}},  // their addresses are not known, nor whether they share a slot
+      {"two200", {}},  // their addresses are unknown, so they may not share a slot
       {"vf", {}},
       {"vf2", {}},
       {"ucx9520", {"mlx5_0:1, mlx5_1:1: together 200 Gb/s, " + gen3_x16}},
       {"edr_x8", {"mlx5_0:1: the port runs at 100 Gb/s, " + gen3_x8}},
       {"hdr_gen3", {"mlx5_0:1: the port runs at 200 Gb/s, " + gen3_x16}},
-      {"rate1x", {"mlx5_0:1: the link came up at 50 Gb/sec (1X HDR): one lane of its cable"}},
-      {"ratesdr", {"mlx5_0:1: the link came up at 10 Gb/sec (4X SDR): the slowest speed there is"}},
+      {"rate1x", {"mlx5_0:1: the link came up at 50 Gb/sec (1X HDR): only one lane"}},
+      {"ratesdr", {"mlx5_0:1: the link came up at 10 Gb/sec (4X SDR): the lowest speed"}},
       {"numa1", {"threads run on cores 0, 1, ... by default: core 0 is not on NUMA node 1, where mlx5_0 is"}},
       {"mlx4",
-       {"mlx4_0:2: path MTU at most 1024 bytes, for ens1d1 has 1500", "mlx4_0:2: no GID",
+       {"mlx4_0:2: path MTU at most 1024 bytes, because ens1d1 has MTU 1500", "mlx4_0:2: no GID",
         "mlx4_0:1, mlx4_0:2: together 80 Gb/s, " + gen3_x8}}};
   for (const auto& [name, findings] : expected) EXPECT_EQ(found_in(name), findings) << name;
   EXPECT_EQ(found_in("ucx9520", true), expected.at("ucx9520"));
 }
 
-TEST(Doctor, WhatCannotBeReadOfAPcieLinkIsNotKnown) {
+TEST(Doctor, ReportsUnreadablePcieLinksAsUnknown) {
   Tree tree;
   tree.put(Tree::kDevice + "device/current_link_speed", "Unknown");
   tree.put(Tree::kDevice + "device/current_link_width", "0");
   EXPECT_THAT(tree.found(), testing::IsEmpty());
-  EXPECT_THAT(host_report("n", tree.facts(), {}), HasSubstr("PCIe not known (the card can: 8.0 GT/s PCIe x16)"));
+  EXPECT_THAT(host_report("n", tree.facts(), {}), HasSubstr("PCIe not known (card supports: 8.0 GT/s PCIe x16)"));
   tree.put(Tree::kDevice + "device/current_link_width", "63");  // all bits: the device does not answer
   EXPECT_THAT(tree.found(), testing::IsEmpty());
   tree.put(Tree::kDevice + "device/current_link_speed", "5.0 GT/s PCIe");
@@ -206,10 +207,11 @@ TEST(Doctor, WhatCannotBeReadOfAPcieLinkIsNotKnown) {
   tree.put(Tree::kDevice + "device/max_link_width", "255");
   EXPECT_THAT(tree.found(), testing::IsEmpty());
   tree.put(Tree::kDevice + "ports/1/rate", "100 Gb/sec (4X EDR)");
-  EXPECT_THAT(tree.found(), ElementsAre(HasSubstr("carries 64 Gb/s"))) << "what it is, though not what it could be";
+  EXPECT_THAT(tree.found(), ElementsAre(HasSubstr("carries 64 Gb/s")))
+      << "the current speed is known, the maximum is not";
 }
 
-TEST(Doctor, ASlotIsComparedWithThePortsThatAreUpAndWanted) {
+TEST(Doctor, ComparesASlotWithItsRequestedActivePorts) {
   Tree tree;
   const std::string second = Tree::kDevice + "ports/2/";
   tree.put(second + "link_layer", "InfiniBand");
@@ -219,7 +221,7 @@ TEST(Doctor, ASlotIsComparedWithThePortsThatAreUpAndWanted) {
   tree.put(second + "state", "4: ACTIVE");
   EXPECT_THAT(tree.found(), ElementsAre(HasSubstr("mlx5_0:1, mlx5_0:2: together 140 Gb/s")));
   EXPECT_THAT(tree.found({.device = "mlx5_0", .ib_port = 2}), testing::IsEmpty());
-  // QDR is 40 Gb/s on the line, 32 of them data: as much as eight lanes of PCIe 2.0.
+  // QDR has 40 Gb/s on the line and 32 Gb/s of data, as much as eight lanes of PCIe 2.0.
   tree.put(second + "rate", "40 Gb/sec (4X QDR)");
   for (const char* kind : {"current", "max"}) {
     tree.put(Tree::kDevice + fmt::format("device/{}_link_speed", kind), "5.0 GT/s PCIe");
@@ -228,7 +230,7 @@ TEST(Doctor, ASlotIsComparedWithThePortsThatAreUpAndWanted) {
   EXPECT_THAT(tree.found({.device = "mlx5_0", .ib_port = 2}), testing::IsEmpty());
 }
 
-TEST(Doctor, AVirtualFunctionAddsNothingToItsSlot) {
+TEST(Doctor, IgnoresVirtualFunctionsOfASlot) {
   Tree tree;
   const std::string bus = "sys/devices/pci0000:17/0000:17:00.0/0000:18:00.", all = "sys/class/infiniband/";
   for (const char* each : {"0", "2"}) {
@@ -246,13 +248,13 @@ TEST(Doctor, AVirtualFunctionAddsNothingToItsSlot) {
   EXPECT_THAT(tree.found(), testing::IsEmpty());
 }
 
-TEST(Doctor, OneLaneIsUsualOnEthernetAndNothingIsSaidOfALinkThatIsDown) {
+TEST(Doctor, AcceptsOneLaneOnEthernetAndIgnoresLinksThatAreDown) {
   Tree tree;
   const std::string port = Tree::kDevice + "ports/1/";
   tree.put(port + "rate", "25 Gb/sec (1X EDR)");
   EXPECT_THAT(tree.found(), testing::IsEmpty());
-  tree.put(port + "rate", "2.5 Gb/sec (1X SDR)");  // as drivers call 1 GbE
-  EXPECT_THAT(tree.found(), ElementsAre(HasSubstr("the slowest speed")));
+  tree.put(port + "rate", "2.5 Gb/sec (1X SDR)");  // drivers report 1 GbE like this
+  EXPECT_THAT(tree.found(), ElementsAre(HasSubstr("the lowest speed")));
   tree.put(port + "link_layer", "InfiniBand");
   tree.put(port + "rate", "100 Gb/sec (2X HDR)");
   EXPECT_THAT(tree.found(), testing::IsEmpty());
@@ -261,7 +263,7 @@ TEST(Doctor, OneLaneIsUsualOnEthernetAndNothingIsSaidOfALinkThatIsDown) {
   EXPECT_THAT(tree.found(), ElementsAre("mlx5_0:1: state DOWN, not ACTIVE"));
 }
 
-TEST(Doctor, DefaultCoresAreTheAllowedOnesInOrder) {
+TEST(Doctor, UsesTheAllowedCoresInOrderByDefault) {
   Tree tree;
   tree.put("proc/self/status", "Cpus_allowed_list:\t0-27");
   EXPECT_THAT(tree.found(), ElementsAre(HasSubstr("core 0 is not on NUMA node 1, where mlx5_0 is")));
@@ -274,23 +276,23 @@ TEST(Doctor, DefaultCoresAreTheAllowedOnesInOrder) {
   EXPECT_THAT(tree.found(), testing::IsEmpty());
 }
 
-TEST(Doctor, APortHasItsOwnNetworkDevice) {
+TEST(Doctor, FindsTheNetworkDeviceOfAPort) {
   Tree tree;
   tree.remove(Tree::kDevice + "ports/1/gid_attrs");
   const auto netdev = [&tree] { return tree.facts().at("devices").at(0).at("ports").at(0).at("netdev"); };
   tree.put(Tree::kDevice + "device/net/ens2/mtu", "4200");
   EXPECT_EQ(netdev(), "ens2") << "one port, one network device";
   tree.put(Tree::kDevice + "device/net/ens1/mtu", "4200");
-  EXPECT_TRUE(netdev().is_null()) << "which of them nothing says";
+  EXPECT_TRUE(netdev().is_null()) << "nothing identifies it";
   tree.put("sys/class/net/ens1/dev_id", "0x1");
   tree.put("sys/class/net/ens2/dev_id", "0x0");
   EXPECT_EQ(netdev(), "ens2") << "ens1 is that of port 2";
   tree.put(Tree::kDevice + "device/net/ens1npf0vf0/dev_port", "0");
   tree.put("sys/class/net/ens1npf0vf0/phys_port_name", "pf0vf0");
-  EXPECT_EQ(netdev(), "ens2") << "the other stands for a virtual function";
+  EXPECT_EQ(netdev(), "ens2") << "the other represents a virtual function";
 }
 
-TEST(Doctor, CountersThatHoldQpsUpArePrintedByAnyDriversName) {
+TEST(Doctor, PrintsStallCountersOfAnyDriver) {
   Tree tree;
   const std::string counters = Tree::kDevice + "ports/1/hw_counters/";
   tree.put(counters + "rnr_nak_retry_err", "12");
@@ -298,7 +300,7 @@ TEST(Doctor, CountersThatHoldQpsUpArePrintedByAnyDriversName) {
   tree.put(counters + "Nak Sequence Error", "3");
   tree.put(counters + "rx_read_requests", "99");
   tree.put(Tree::kDevice + "hw_counters/rq_num_oos", "7");
-  EXPECT_THAT(tree.found(), testing::IsEmpty()) << "some day something was lost: no spoiler";
+  EXPECT_THAT(tree.found(), testing::IsEmpty()) << "losses of the past are no finding";
   const std::string report = host_report("n", tree.facts(), {});
   EXPECT_THAT(report,
               HasSubstr("counted since the driver was loaded: 12 RNR NAKs (rnr_nak_retry_err: too few RECVs), 3 NAKs "
@@ -307,29 +309,29 @@ TEST(Doctor, CountersThatHoldQpsUpArePrintedByAnyDriversName) {
   EXPECT_THAT(report, testing::Not(HasSubstr("rx_read_requests")));
 }
 
-TEST(Doctor, SoftRoceOnAnAdaptersPortIsSoftware) {
+TEST(Doctor, RecognizesSoftRoceOnThePortOfAnAdapter) {
   Tree tree;
   tree.put(Tree::kDevice + "parent", "eth2");  // beside the adapter's function
   tree.put(Tree::kDevice + "ports/1/rate", "2.5 Gb/sec (1X SDR)");
-  EXPECT_THAT(tree.found(), ElementsAre("mlx5_0 is made of software: its rates say nothing about an RDMA NIC"));
+  EXPECT_THAT(tree.found(), ElementsAre("mlx5_0 is a software device: its rates do not represent an RDMA NIC"));
 }
 
-TEST(Doctor, WhatTheHostsFileWantsIsComparedWithTheDevice) {
+TEST(Doctor, ComparesTheHostsFileWithTheDevice) {
   const Tree tree;
   EXPECT_THAT(tree.found({.device = "mlx5_7"}), ElementsAre("no RDMA device mlx5_7"));
   EXPECT_THAT(tree.found({.device = "mlx5_0", .cores = "14-20"}), testing::IsEmpty());
   EXPECT_THAT(tree.found({.cores = "14,3"}), ElementsAre("core 3 is not on NUMA node 1, where mlx5_0 is"));
-  EXPECT_THAT(tree.found({.numa_node = 0}), ElementsAre("the threads are to run on NUMA node 0, mlx5_0 is on node 1"));
+  EXPECT_THAT(tree.found({.numa_node = 0}), ElementsAre("the threads run on NUMA node 0, but mlx5_0 is on node 1"));
 }
 
-TEST(Doctor, ADeviceWithoutHardwareIsNoMeasure) {
+TEST(Doctor, ReportsADeviceWithoutHardware) {
   Tree tree;
   tree.remove(Tree::kDevice + "device");
   tree.put(Tree::kDevice + "parent", "eth2");
-  EXPECT_THAT(tree.found(), ElementsAre("mlx5_0 is made of software: its rates say nothing about an RDMA NIC"));
+  EXPECT_THAT(tree.found(), ElementsAre("mlx5_0 is a software device: its rates do not represent an RDMA NIC"));
 }
 
-TEST(Doctor, CountersThatCannotBeUsedSayWhy) {
+TEST(Doctor, ReportsWhyCountersCannotBeUsed) {
   Tree tree;
   tree.remove("dev/cpu/0/msr");
   tree.remove("sys/bus/event_source");
@@ -341,18 +343,18 @@ TEST(Doctor, CountersThatCannotBeUsedSayWhy) {
   EXPECT_EQ(tree.facts().at("papi").at("why"), "libpapi is not installed");
 }
 
-TEST(Doctor, AnEmptyTreeIsNotKnownAndNotAFailure) {
+TEST(Doctor, AcceptsAnEmptyTree) {
   const TempFolder empty;
   const Json facts = host_facts(SysTree(empty.file("")), "");
-  EXPECT_THAT(host_report("n", facts, judge_host(facts, {})), HasSubstr("! no RDMA device\n"));
+  EXPECT_THAT(host_report("n", facts, host_findings(facts, {})), HasSubstr("! no RDMA device\n"));
 }
 
-TEST(Doctor, WhatAnotherMachineSendsIsNeverTrusted) {
+TEST(Doctor, AcceptsAnyJsonFromAnotherMachine) {
   for (const char* text :
        {"null", "[]", R"({"devices": 7, "governors": {"a": 1}, "memlock_bytes": "x"})",
         R"({"devices": [1, null, {"ports": [[], {"gids": [3]}], "pcie": [], "numa_node": "\u001b[2J"}]})"}) {
     const Json facts = Json::parse(text);
-    const std::string report = host_report("n", facts, judge_host(facts, {.device = "", .cores = "x-,9999999999"}));
+    const std::string report = host_report("n", facts, host_findings(facts, {.device = "", .cores = "x-,9999999999"}));
     EXPECT_EQ(report.find('\x1b'), std::string::npos) << text;
   }
 }

@@ -1,5 +1,5 @@
-// The real programs together: verbscope, the benchmarks beside it, the simulated clusters, the configuration that
-// ships.
+// The real programs together: verbscope, the benchmarks, the simulated clusters and the shipped
+// configuration.
 #include <cmath>
 #include <csignal>
 #include <set>
@@ -18,7 +18,7 @@ std::string sweep_file(const TempFolder& folder, const std::string& rest) {
   return path;
 }
 
-// Records without what differs from one run to the next: wall-clock and host.
+// Records without the parts that differ between runs: wall-clock times and host.
 std::vector<std::string> timeless(const std::string& path) {
   std::vector<std::string> out;
   for (Record& record : read_results(path).records) {
@@ -28,7 +28,7 @@ std::vector<std::string> timeless(const std::string& path) {
   return out;
 }
 
-TEST(EndToEnd, QuickstartReproducesThePublishedRatesAndTheModelsEvents) {
+TEST(EndToEnd, QuickstartMatchesPublishedRatesAndModel) {
   TempFolder folder;
   const std::string results = folder.file("results.jsonl");
   const auto start = std::chrono::steady_clock::now();
@@ -56,7 +56,7 @@ TEST(EndToEnd, QuickstartReproducesThePublishedRatesAndTheModelsEvents) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 170u) << line;
 }
 
-TEST(EndToEnd, APointIsSimulatedByOneThreadUnlessTheSweepSaysOtherwise) {
+TEST(EndToEnd, SimulatesAPointWithOneThreadByDefault) {
   TempFolder folder;
   for (const auto& [extra, passed] :
        {std::pair{"", "--sim_threads=1"}, std::pair{R"(, "sim_threads": 2)", "--sim_threads=2"}}) {
@@ -72,7 +72,7 @@ TEST(EndToEnd, APointIsSimulatedByOneThreadUnlessTheSweepSaysOtherwise) {
   }
 }
 
-TEST(EndToEnd, OneSeedGivesTheSameRecords) {
+TEST(EndToEnd, EqualSeedsGiveEqualRecords) {
   TempFolder folder;
   const std::string sweep =
       sweep_file(folder, R"("fixed": {"connection": "UD", "size": 32, "inline_size": 32, "duration": "50us"})");
@@ -83,7 +83,7 @@ TEST(EndToEnd, OneSeedGivesTheSameRecords) {
   EXPECT_EQ(timeless(folder.file("a")), timeless(folder.file("b")));
 }
 
-TEST(EndToEnd, APointThatCannotRunIsAFailedRecordWithTheBenchmarksReason) {
+TEST(EndToEnd, RecordsTheReasonOfAFailedPoint) {
   TempFolder folder;
   const std::string sweep =
       sweep_file(folder, R"("fixed": {"connection": "UD", "duration": "50us"}, "vary": {"size": [64, 100000]})");
@@ -97,7 +97,7 @@ TEST(EndToEnd, APointThatCannotRunIsAFailedRecordWithTheBenchmarksReason) {
   EXPECT_THAT(run({"compare", folder.file("results")}).out, testing::HasSubstr("FAILED: "));
 }
 
-TEST(EndToEnd, ResumeDoesOnlyWhatIsMissing) {
+TEST(EndToEnd, ResumeRunsOnlyMissingPoints) {
   TempFolder folder;
   const std::string sweep = sweep_file(folder, R"("fixed": {"duration": "50us"}, "vary": {"size": [8, 16, 32]})");
   const std::vector<std::string> command{"run", sweep, "--hosts", "sim:cib", "--out", folder.file("r"), "--resume"};
@@ -106,11 +106,11 @@ TEST(EndToEnd, ResumeDoesOnlyWhatIsMissing) {
   write_text(folder.file("r"), text.substr(0, text.size() - 100));
   const Ran again = run(command);
   EXPECT_EQ(again.end, "exit status 0");
-  EXPECT_THAT(again.out, testing::HasSubstr("1 points, 2 more are in "));
+  EXPECT_THAT(again.out, testing::HasSubstr("1 points, 2 more are already in "));
   EXPECT_EQ(read_results(folder.file("r")).records.size(), 3u);
 }
 
-TEST(EndToEnd, TheNullDeviceRunsASweep) {
+TEST(EndToEnd, RunsASweepOnTheNullDevice) {
   TempFolder folder;
   const std::string sweep = sweep_file(folder, R"("fixed": {"duration": "20ms", "warmup": "1ms"})");
   const Ran ran = run({"run", sweep, "--hosts", "null", "--out", folder.file("r")});
@@ -118,7 +118,7 @@ TEST(EndToEnd, TheNullDeviceRunsASweep) {
   EXPECT_THAT(run({"compare", folder.file("r")}).out, testing::Not(testing::HasSubstr("SIMULATED")));
 }
 
-TEST(EndToEnd, CtrlCEndsTheBenchmarkAndKeepsTheRecords) {
+TEST(EndToEnd, InterruptEndsTheBenchmarkAndKeepsTheRecords) {
   TempFolder folder;
   // The second point simulates for hours.
   const std::string sweep = sweep_file(folder, R"("points": [{"duration": "50us"}, {"duration": "1000000"}])");
@@ -134,7 +134,7 @@ TEST(EndToEnd, CtrlCEndsTheBenchmarkAndKeepsTheRecords) {
   EXPECT_EQ(read_results(folder.file("r")).records.size(), 1u);
 }
 
-TEST(EndToEnd, KilledItTakesTheBenchmarkAlong) {
+TEST(EndToEnd, TheBenchmarkDiesWithVerbscope) {
   TempFolder folder;
   const std::string sweep = sweep_file(folder, R"("points": [{"duration": "1000000"}])");  // simulates for hours
   const auto child_of = [](const std::string& pid) {
@@ -158,7 +158,7 @@ TEST(EndToEnd, KilledItTakesTheBenchmarkAlong) {
   EXPECT_TRUE(is_gone_soon(std::stoi(benchmark)));
 }
 
-TEST(EndToEnd, PredictReproducesTheFiguresOfThePaper) {
+TEST(EndToEnd, PredictMatchesTheFiguresOfThePaper) {
   const Json json =
       Json::parse(run({"predict", "--cluster", "cib", "--wqe-bytes", "65", "--wqes", "10", "--json"}).out);
   // Kalia et al., ATC 2016, Appendix A and Section 5.2.1; the bandwidths from its PCIe figures.
@@ -173,8 +173,8 @@ TEST(EndToEnd, PredictReproducesTheFiguresOfThePaper) {
   EXPECT_THAT(table, testing::HasSubstr("published: mmio_limit_mops = 87.5"));
 }
 
-// 64 bytes lie in one line, or, from offset 4 on, in two.
-TEST(EndToEnd, PredictTakesWhereThePayloadBegins) {
+// 64 bytes lie in one line, or in two from offset 4 on.
+TEST(EndToEnd, PredictUsesThePayloadOffset) {
   for (const auto& [offset, lines] : {std::pair{"0", 1}, {"4", 2}, {"4032", 1}}) {
     const Ran ran = run({"predict", "--cluster", "cib", "--verb", "write", "-c", "RC", "-s", "64", "--payload_offset",
                          offset, "--responder", "--json"});
@@ -183,7 +183,7 @@ TEST(EndToEnd, PredictTakesWhereThePayloadBegins) {
   }
 }
 
-TEST(EndToEnd, PredictNamesTheOptionThatIsWrong) {
+TEST(EndToEnd, PredictNamesTheInvalidOption) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"-c", "RC", "-s", "60", "--inline_recv", "-1"}, "--inline_recv: expected bytes, 0 to 4k"},
       {{"-s", "-1"}, "--size: expected bytes, 0 to 2G"},
@@ -206,7 +206,7 @@ TEST(EndToEnd, PredictNamesTheOptionThatIsWrong) {
     EXPECT_EQ(ran.end, "exit status 2") << part;
     EXPECT_THAT(ran.err, testing::StartsWith("verbscope: " + part));
   }
-  // The queue that the receiver's lists go through is another one.
+  // The receiver's lists use the receive queue.
   EXPECT_EQ(run({"predict", "--cluster", "cib", "-s", "60", "-l", "200", "--receiver"}).end, "exit status 0");
 }
 
@@ -231,9 +231,9 @@ TEST(EndToEnd, ListShowsOneBenchmarkClusterOrSweep) {
               testing::AllOf(testing::HasSubstr("atc16 Fig 12"), testing::ContainsRegex("sim:cib +9 points")));
 }
 
-// Options that no device takes are wrong usage, exit code 2, before a device is looked for. Sweeps of this machine
-// alone have no point for devices.
-TEST(EndToEnd, EverySweepThatShipsRunsOnDevices) {
+// Options that no device accepts are usage errors (exit code 2), reported before a device is opened. Sweeps of this
+// machine alone have no points for devices.
+TEST(EndToEnd, EveryShippedSweepRunsOnDevices) {
   for (const std::string& name : list_configs("sweeps")) {
     if (name == "lookups") continue;
     const Sweep sweep =
@@ -254,9 +254,9 @@ TEST(EndToEnd, EverySweepThatShipsRunsOnDevices) {
   }
 }
 
-// The natural sweep of inbound READs, WRITEs and SENDs, without a file. SENDs that arrive are those of recv_rate: the
+// A sweep of inbound READs, WRITEs and SENDs without a file. Inbound SENDs are those of recv_rate: the
 // same simulation, the same record.
-TEST(EndToEnd, ReadWriteAndSendRunInOneSweepInbound) {
+TEST(EndToEnd, RunsReadWriteAndSendInOneInboundSweep) {
   TempFolder folder;
   const std::string results = folder.file("results");
   const Ran ran = run({"run", "read_rate,write_rate,send_rate", "--hosts", "sim:cib", "--out", results, "--set",
@@ -277,7 +277,7 @@ TEST(EndToEnd, ReadWriteAndSendRunInOneSweepInbound) {
   }
 }
 
-TEST(EndToEnd, AFailingRunSaysWhyOnStandardError) {
+TEST(EndToEnd, PrintsTheReasonOfAFailedRunOnStandardError) {
   TempFolder folder;
   for (const std::vector<std::string>& rest :
        {std::vector<std::string>{"--hosts", "sim:cib", "--set", "post_list=300"}, {"--hosts", "host"}}) {
@@ -296,18 +296,18 @@ TEST(EndToEnd, AFailingRunSaysWhyOnStandardError) {
   }
 }
 
-TEST(EndToEnd, EverySweepThatShipsFitsItsBenchmark) {
+TEST(EndToEnd, EveryShippedSweepFitsItsBenchmarks) {
   TempFolder folder;
   int sweeps = 0;
   for (const std::string& sweep : list_configs("sweeps")) {
     const Ran ran = run({"run", sweep, "--hosts", "null", "--out", folder.file("r")});
-    EXPECT_THAT(ran.err, testing::HasSubstr("has no point for null")) << sweep;  // checked, and not for null
+    EXPECT_THAT(ran.err, testing::HasSubstr("no point runs on null")) << sweep;  // valid, but not for null
     ++sweeps;
   }
   EXPECT_GE(sweeps, 10);
 }
 
-TEST(EndToEnd, BadInputIsOneLineThatSaysWhat) {
+TEST(EndToEnd, ReportsBadInputInOneLine) {
   TempFolder folder;
   const std::string sweep = sweep_file(folder, R"("fixed": {"duration": "50us"})");
   write_text(folder.file("bad.json"), "{\n\"schema\": 1,,\n}");

@@ -1,5 +1,5 @@
-// A program `ssh`, found first in PATH, whose every host is this machine with a home of its own. As over the network,
-// what runs on a host is told of a connection's end by nothing but the end of its input.
+// A fake `ssh`, first in PATH: every host is this machine with its own home. As over a network,
+// a program on a host notices the end of the connection only by the end of its input.
 #pragma once
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ class FakeSsh {
                    "[ $((i += 1)) -lt 500 ] || { echo \"$1 was asked alone\" >&2; exit 255; }; sleep 0.02; done\n"
                    "echo \"ssh: connect to host $1: No route to host\" >&2; exit 255; }\n"
                    "[ -e \"$dir/interrupt-connect\" ] && { kill -INT $PPID; exec sleep 1000; }\n"
-                   // Not this machine's devices: each host has those of its file in the folder, or one.
+                   // Devices come from the host's file in the folder; without a file there is one.
                    "case \"$2\" in *doctor*) cat \"$dir/facts-$1\" 2> /dev/null || "
                    "echo '{\"host\":\"h\",\"facts\":{\"devices\":[{\"name\":\"mlx5_0\"}]}}'; exit;; esac\n"
                    "[ -e \"$dir/interrupt-copy\" ] || exec sh -c \"$2\"\n"
@@ -38,17 +38,17 @@ class FakeSsh {
   ~FakeSsh() { setenv("PATH", path_.c_str(), 1); }
 
   std::string home(const std::string& host) const { return folder_.file(host); }
-  // The host is found dead once this many hosts that are down have been asked.
+  // A dead host fails once this many dead hosts have been contacted.
   void set_down(const std::string& host, int together = 1) const {
     write_text(folder_.file("down-" + host), std::to_string(together));
   }
-  // What `verbscope doctor --json` says there.
+  // Output of `verbscope doctor --json` on the host.
   void set_facts(const std::string& host, const std::string& facts) const {
     write_text(folder_.file("facts-" + host), "{\"host\":\"" + host + "\",\"facts\":" + facts + "}\n");
   }
   void set_up(const std::string& host) const { std::filesystem::remove(folder_.file("down-" + host)); }
-  // Sends from now on a SIGINT to the program that starts ssh when ssh is to "connect", or in the middle of a "copy";
-  // from there on nothing moves any more.
+  // Sends SIGINT to the program that starts ssh, at the next "connect" or in the middle of a "copy";
+  // ssh then hangs.
   void interrupt_in(const std::string& when) const { write_text(folder_.file("interrupt-" + when), ""); }
 
  private:

@@ -1,4 +1,4 @@
-// Benchmarks that the tests of the harness write themselves: shell scripts that speak the protocol of the real ones.
+// Fake benchmarks: shell scripts that follow the protocol of the real ones.
 #pragma once
 
 #include <fmt/ranges.h>
@@ -27,7 +27,7 @@ inline std::string read_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The one line that `action` throws.
+// The message that `action` throws, which must be one line.
 template <class Action>
 std::string error_of(Action&& action) {
   try {
@@ -40,12 +40,12 @@ std::string error_of(Action&& action) {
   return "";
 }
 
-// The clusters that ship, as messages list them: "cib, cx, cx3".
+// The shipped clusters, as messages list them: "cib, cx, cx3".
 inline std::string shipped_clusters() {
   return fmt::format("{}", fmt::join(list_configs("clusters"), ", "));
 }
 
-// Whether a process that was killed leaves within ten seconds; one that only init can still take counts as gone.
+// True if a killed process is gone within 10 s. A zombie of init counts as gone.
 inline bool is_gone_soon(int pid) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (std::chrono::steady_clock::now() < deadline) {
@@ -76,10 +76,10 @@ inline Record fake_record(const std::string& fabric = "null") {
   return record;
 }
 
-// What a fake benchmark does to end well: it writes its record.
+// The script of a successful fake benchmark: it writes its record.
 inline constexpr const char* kGood = "cat \"$record\" >> \"$out\"";
 
-// A folder with a program `send_rate`: --describe answers, everything else runs `body` with $out (the record's file),
+// A folder with a program `send_rate`: it handles --describe; other calls run `body` with $out (the record's file),
 // $record (a file with a good record), $dir (the folder) and $all (the arguments) set.
 class FakeBenchmark {
  public:

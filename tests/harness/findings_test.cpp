@@ -1,5 +1,5 @@
-// Findings of programs with one planted flaw, against times counted by hand on a machine of round figures: 10 ns a
-// post, 20 a WQE, 30 a line of BlueFlame, 40 a doorbell, 15 a poll, 10 a completion; what is not set costs nothing.
+// Findings for programs with one planted flaw, compared with times computed by hand: 10 ns per
+// post, 20 per WQE, 30 per BlueFlame line, 40 per doorbell, 15 per poll, 10 per completion. All other costs are 0.
 #include "harness/trace/findings.hpp"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,6 @@
 
 #include "common/error.hpp"
 #include "harness/trace/explain_trace.hpp"
-#include "harness/trace/program_json.hpp"
 #include "harness/trace/trace_record.hpp"
 
 namespace verbscope {
@@ -24,7 +23,7 @@ constexpr Picos operator""_ns(unsigned long long ns) {
   return Picos(static_cast<std::int64_t>(ns * 1000));
 }
 
-// cib with such costs, links that are quick, and an adapter that is.
+// The profile cib with these costs, fast links and a fast adapter.
 Profile round_figures() {
   Profile p = load_profile("cib");
   p.wire.pcie.lane_mb_per_s = 1e6;
@@ -50,7 +49,7 @@ Profile round_figures() {
 
 constexpr std::uint64_t kCount = 1600;
 
-// A QP of a thread that posts `kCount` such requests, 16 between two polls, each of which finds one completion.
+// A QP of a thread that posts `kCount` of these requests, 16 between two polls. Each poll finds one completion.
 Summary program(const Request& request, ibv_qp_type type = IBV_QPT_RC, std::uint32_t qps = 1) {
   Summary summary;
   for (std::uint32_t i = 0; i < qps; ++i) {
@@ -70,7 +69,7 @@ Request write(std::uint64_t length, unsigned flags, bool alone) {
   return {.opcode = IBV_WR_RDMA_WRITE, .flags = flags, .elements = 1, .length = length, .alone = alone};
 }
 const Request kClean = write(28, IBV_SEND_INLINE, false);
-// Of a program that is clean: 100 lists, 1600 WQEs, 100 polls and completions.
+// CPU time of a clean program: 100 lists, 1600 WQEs, 100 polls and completions.
 constexpr double kCleanNs = 100 * (10 + 40) + 1600 * 20 + 100 * (15 + 10);
 
 void expect_first(const Summary& summary, const Profile& profile, const std::string& name, std::uint64_t requests,
@@ -80,14 +79,14 @@ void expect_first(const Summary& summary, const Profile& profile, const std::str
   EXPECT_EQ(findings[0].name, name);
   EXPECT_EQ(findings[0].requests, requests) << name;
   EXPECT_NEAR(findings[0].gain_percent, (before_ns / after_ns - 1) * 100, 0.5) << name;
-  // A record keeps all that findings need.
+  // A record contains everything that findings need.
   const auto again = find_costs(program_from_json(program_json(summary), "record"), profile);
   ASSERT_EQ(again.size(), findings.size());
   EXPECT_EQ(again[0].text, findings[0].text);
   EXPECT_EQ(again[0].gain_percent, findings[0].gain_percent);
 }
 
-TEST(Findings, NothingOfACleanProgram) {
+TEST(Findings, ReportsNothingForACleanProgram) {
   EXPECT_THAT(find_costs(program(kClean), round_figures()), IsEmpty());
   const auto limits = limits_of(program(kClean), round_figures());
   ASSERT_FALSE(limits.empty());
@@ -96,36 +95,36 @@ TEST(Findings, NothingOfACleanProgram) {
   EXPECT_THAT(find_costs(Summary{}, round_figures()), IsEmpty());
 }
 
-TEST(Findings, RequestsOneByOneCouldBeLists) {
+TEST(Findings, ReportsRequestsPostedOneByOne) {
   const double alone = 1600 * (10 + 20 + 30) + 100 * (15 + 10);
   expect_first(program(write(28, IBV_SEND_INLINE, true)), round_figures(), "one by one", kCount, alone, kCleanNs);
-  // A program that polls a completion for each cannot have lists.
+  // A program that polls a completion per request cannot post lists.
   Summary ping_pong = program(write(28, IBV_SEND_INLINE, true));
   ping_pong.poll_uses[0].polls = ping_pong.poll_uses[0].polled = kCount;
   EXPECT_THAT(find_costs(ping_pong, round_figures()), IsEmpty());
 }
 
-TEST(Findings, PayloadsThatFitInline) {
+TEST(Findings, ReportsPayloadsThatFitInline) {
   Profile profile = round_figures();
   profile.nic.doorbell_wqe = 50_ns;
   profile.nic.gather = 100_ns;
   expect_first(program(write(16, 0, false)), profile, "not inline", kCount, 150, 50);
 }
 
-TEST(Findings, InlinePayloadsThatTakeALineMoreByAByte) {
+TEST(Findings, ReportsInlinePayloadsOneByteOverALine) {
   Profile profile = round_figures();
-  profile.nic.wqe_block = 50_ns;  // 65 bytes are two of them, 64 one
+  profile.nic.wqe_block = 50_ns;  // 65 bytes take two blocks, 64 bytes one
   expect_first(program(write(29, IBV_SEND_INLINE, false)), profile, "a line too long", kCount, 2 * 50, 50);
 }
 
-TEST(Findings, CompletionsThatNobodyNeedsSoOften) {
+TEST(Findings, ReportsTooManySignaledCompletions) {
   Summary summary = program(kClean);
   summary.uses[0].send_completions = summary.poll_uses[0].polled = kCount;
   expect_first(summary, round_figures(), "completions", kCount - 100, kCleanNs + 1500 * 10, kCleanNs);
 }
 
-// Those of a QP's requests, whoever polls them.
-TEST(Findings, CompletionsThatAnotherThreadPolls) {
+// Counts completions of a QP's requests whichever thread polls them.
+TEST(Findings, ReportsCompletionsPolledByAnotherThread) {
   Summary summary = program(kClean);
   summary.uses[0].send_completions = 0;
   summary.uses.push_back({.qp = 0, .thread = 2, .requests = {}, .send_completions = kCount, .atomics = {}});
@@ -133,7 +132,7 @@ TEST(Findings, CompletionsThatAnotherThreadPolls) {
   expect_first(summary, round_figures(), "completions", kCount - 100, 1600 * (15 + 10), 100 * 50 + 1600 * 20);
 }
 
-TEST(Findings, RecvsOneByOne) {
+TEST(Findings, ReportsRecvsPostedOneByOne) {
   Summary summary = program(kClean);
   QueueUse& use = summary.uses[0];
   use.requests.clear();
@@ -144,26 +143,26 @@ TEST(Findings, RecvsOneByOne) {
   expect_first(summary, round_figures(), "RECVs one by one", kCount - 100, rest + 1600 * 10, rest + 100 * 10);
 }
 
-TEST(Findings, MoreDatagramQpsThanTheAdapterGainsFrom) {
+TEST(Findings, ReportsTooManyDatagramQps) {
   Profile profile = round_figures();
   profile.nic.qp_context_reads = 1;
   profile.nic.qp_context_miss = 1000_ns;
   profile.link.propagation = 100_ns;
   profile.host.memory_read = 300_ns;
   profile.host.memory_read_jitter = 0_ns;
-  // Of 200 QPs 100 have room: m = 1 - exp(-2 m), of which 0.7968 is the root. One read takes 1500 ns.
+  // The cache holds 100 of 200 QPs: m = 1 - exp(-2 m) has the root 0.7968. One read takes 1500 ns.
   const Request send{.opcode = IBV_WR_SEND, .flags = IBV_SEND_INLINE, .elements = 1, .length = 60, .alone = false};
   expect_first(program(send, IBV_QPT_UD, 200), profile, "too many QPs", 184 * kCount, 100 * 0.79681 * 1500, kCleanNs);
 }
 
-TEST(Findings, PollsThatFindNothing) {
+TEST(Findings, ReportsEmptyPolls) {
   Summary summary = program(kClean);
   summary.poll_uses[0].empty = 5000;
-  summary.poll_uses[0].in_passing = 1500;  // in the others it waited
+  summary.poll_uses[0].in_passing = 1500;  // in the other polls it waited
   expect_first(summary, round_figures(), "empty polls", 1500, kCleanNs + 1500 * 15, kCleanNs);
 }
 
-TEST(Findings, AtomicsThatShareTheLowBitsOfTheirAddresses) {
+TEST(Findings, ReportsAtomicsWithEqualLowAddressBits) {
   Profile profile = round_figures();
   profile.link.propagation = 100_ns;
   profile.host.memory_read = 300_ns;
@@ -173,11 +172,11 @@ TEST(Findings, AtomicsThatShareTheLowBitsOfTheirAddresses) {
   summary.uses[0].atomics.noted = 80;
   summary.uses[0].atomics.frequent[0] = {.low = 64, .count = 80};
   expect_first(summary, profile, "atomic addresses", 80, 1600 * (500 + 20), kCleanNs);
-  profile.nic.atomic_slots = 1;  // all share it anyhow
+  profile.nic.atomic_slots = 1;  // all share it in any case
   EXPECT_THAT(find_costs(summary, profile), IsEmpty());
 }
 
-TEST(Findings, ReadsThatWaitForOthers) {
+TEST(Findings, ReportsReadsThatWaitForOthers) {
   Profile profile = round_figures();
   profile.nic.transmit = 1000_ns;
   profile.fabric.cable = 50_ns;
@@ -194,7 +193,7 @@ TEST(Findings, ReadsThatWaitForOthers) {
   EXPECT_THAT(find_costs(summary, profile), IsEmpty());
 }
 
-TEST(Findings, ThreadsThatShareADoorbellRegister) {
+TEST(Findings, ReportsSharedDoorbellRegisters) {
   Profile profile = round_figures();
   profile.host.line_transfer = 50_ns;
   Summary summary = program(kClean, IBV_QPT_RC, 4);
@@ -204,13 +203,13 @@ TEST(Findings, ThreadsThatShareADoorbellRegister) {
     summary.qps[i].facts.shared_register = true;
   }
   summary.poll_uses.clear();
-  // 400 doorbells, for each of which the register goes to another thread while three wait; a thread's own time.
+  // 400 doorbells; for each, the register moves to another thread while three wait. Plus the thread's own time.
   expect_first(summary, profile, "shared registers", 4 * kCount, 400 * (4 * 50 + 40), kCleanNs - 100 * 25);
   for (QueueUse& use : summary.uses) use.thread = 1;
   EXPECT_THAT(find_costs(summary, profile), IsEmpty());
 }
 
-TEST(Findings, RegistrationsWhileQueuesAreInUse) {
+TEST(Findings, ReportsRegistrationsWhileQueuesAreInUse) {
   Profile profile = round_figures();
   profile.host.register_call = 10000_ns;
   profile.host.register_page = 250_ns;
@@ -220,7 +219,7 @@ TEST(Findings, RegistrationsWhileQueuesAreInUse) {
   expect_first(summary, profile, "registrations", 100, kCleanNs + 100 * 10000 + 200 * 250, kCleanNs);
 }
 
-TEST(Findings, MessagesWithAShortLastPacket) {
+TEST(Findings, ReportsMessagesWithAShortLastPacket) {
   Profile profile = round_figures();
   profile.nic.receive_packet = 60_ns;
   profile.nic.receive_dma = 40_ns;
@@ -228,7 +227,7 @@ TEST(Findings, MessagesWithAShortLastPacket) {
   EXPECT_THAT(find_costs(program(write(256 + 65, 0, false)), profile), IsEmpty());
 }
 
-TEST(Findings, ExplainTellsLimitsAndFindingsOfARecord) {
+TEST(Findings, ExplainPrintsLimitsAndFindingsOfARecord) {
   const Request send{.opcode = IBV_WR_SEND, .flags = IBV_SEND_INLINE, .elements = 1, .length = 60, .alone = true};
   Summary summary = program(send, IBV_QPT_UD, 4);
   summary.program = "p";
@@ -247,7 +246,7 @@ TEST(Findings, ExplainTellsLimitsAndFindingsOfARecord) {
   ASSERT_EQ(json.at("findings").size(), findings.size());
   EXPECT_EQ(json.at("findings")[0].at("name").get<std::string>(), "one by one");
   EXPECT_NEAR(json.at("findings")[0].at("mops").get<double>(), mops * (1 + findings[0].gain_percent / 100), 1e-9);
-  EXPECT_THAT(explain_trace_text(record, "cib", 0), HasSubstr("On cib it would meet CPU of the busiest thread first"));
+  EXPECT_THAT(explain_trace_text(record, "cib", 0), HasSubstr("On cib the first limit is CPU of the busiest thread"));
   Record older = record;
   older.result.erase("program");
   EXPECT_THROW(explain_trace_text(older, "cib", 0), Error);

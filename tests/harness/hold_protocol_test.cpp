@@ -1,12 +1,11 @@
-// The messages of the harness and `verbscope hold` are read back as written, and nothing is believed that does not fit.
-#include "harness/cluster/hold_protocol.hpp"
-
+// Messages between the harness and `verbscope hold`: round trips, and rejection of malformed input.
+#include "harness/cluster/hold.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {
 namespace {
 
-TEST(HoldProtocol, ARequestIsReadAsItWasWritten) {
+TEST(HoldProtocol, RequestSurvivesARoundTrip) {
   const HoldRequest request{.command = {"/p/send_rate", "a b", "it's\n"},
                             .environment = {"VERBSCOPE_SECRET=x"},
                             .limit = std::chrono::milliseconds(1500),
@@ -20,7 +19,7 @@ TEST(HoldProtocol, ARequestIsReadAsItWasWritten) {
   EXPECT_EQ(back.numa_node, 1);
 }
 
-TEST(HoldProtocol, WhatIsNoRequestIsRefusedInOneLine) {
+TEST(HoldProtocol, RejectsMalformedRequestsInOneLine) {
   for (const char* text :
        {"", "{}", "null", "GET / HTTP/1.1", R"({"command":[],"environment":[],"limit_ms":1,"numa_node":-1})",
         R"({"command":["x"],"environment":[],"limit_ms":0,"numa_node":-1})"}) {
@@ -28,7 +27,7 @@ TEST(HoldProtocol, WhatIsNoRequestIsRefusedInOneLine) {
   }
 }
 
-TEST(HoldProtocol, AnswersArriveInPiecesBetweenNoise) {
+TEST(HoldProtocol, ReadsAnswersInPiecesBetweenOtherLines) {
   const std::string said =
       "Welcome to node7\n" + hold_line("beat", true) + hold_line("out", "listening on ") + "verbscope-hold {broken\n" +
       hold_line("out", "port 7\n") + hold_line("record", "{}\n") +
@@ -43,7 +42,7 @@ TEST(HoldProtocol, AnswersArriveInPiecesBetweenNoise) {
   EXPECT_EQ(reader.end()->tail, std::vector<std::string>{"no?"});
 }
 
-TEST(HoldProtocol, AFloodStaysBounded) {
+TEST(HoldProtocol, BoundsTheSizeOfAnswers) {
   HoldReader reader;
   const std::string chunk(1 << 20, 'x');
   for (int i = 0; i < 100; ++i) reader.feed(chunk);

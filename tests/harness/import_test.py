@@ -101,7 +101,7 @@ class Import(unittest.TestCase):
 
     def test_the_file_tells_what_was_skipped(self):
         done = run("import", FILES / "ib_write_bw.txt")
-        self.assertIn("ib_write_bw.txt: 2 of ", done.stderr)
+        self.assertIn("ib_write_bw.txt: skipped 2 of ", done.stderr)
         self.assertIn("Conflicting CPU frequency", done.stderr)
         self.assertEqual(run("import", FILES / "ib_read_lat.txt").stderr, "")
 

@@ -1,4 +1,4 @@
-// A launcher whose every host is this machine, reached as ssh reaches one: through a shell that splits one string.
+// A launcher for which every host is this machine. Like ssh, it passes one string to a shell.
 #pragma once
 
 #include <thread>
@@ -11,7 +11,7 @@ namespace verbscope {
 
 class LoopLauncher : public Launcher {
  public:
-  // `before` is run by that shell first, as a login script would be: it may print, or spoil the surroundings.
+  // The shell runs `before` first, like a login script: it may print or change the environment.
   explicit LoopLauncher(std::string before = ":") : before_(std::move(before)) {}
   const char* name() const override { return "loop"; }
   std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) override {
@@ -19,7 +19,7 @@ class LoopLauncher : public Launcher {
     if (host.name == slow_host) std::this_thread::sleep_for(delay);
     return {"/bin/sh", "-c", before_ + "; exec " + shell_quote(words)};
   }
-  void lost(const Host& host) override { lost_hosts.push_back(host.name); }
+  void drop_connection(const Host& host) override { lost_hosts.push_back(host.name); }
 
   std::vector<std::string> lost_hosts;
   std::string slow_host;  // a connection to it takes `delay`

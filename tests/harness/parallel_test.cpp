@@ -23,7 +23,7 @@ TEST(Parallel, RunsEachTaskOnce) {
   }
 }
 
-TEST(Parallel, OneJobGoesInOrder) {
+TEST(Parallel, OneJobRunsTasksInOrder) {
   std::vector<std::size_t> seen;
   run_parallel(5, 1, [&](std::size_t i) { seen.push_back(i); });
   EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
@@ -40,7 +40,7 @@ TEST(Parallel, NeverRunsMoreThanJobsAtOnce) {
   EXPECT_LE(most, 2);
 }
 
-TEST(Parallel, TheFirstExceptionStopsTheRestAndIsThrownAgain) {
+TEST(Parallel, RethrowsTheFirstExceptionAndStopsTheRest) {
   int started = 0;
   EXPECT_EQ(error_of([&] {
               run_parallel(10, 1, [&](std::size_t i) {
@@ -52,7 +52,7 @@ TEST(Parallel, TheFirstExceptionStopsTheRestAndIsThrownAgain) {
   EXPECT_EQ(started, 4);
 }
 
-TEST(Parallel, NothingToDoIsDone) {
+TEST(Parallel, AcceptsZeroTasks) {
   run_parallel(0, 4, [](std::size_t) { ADD_FAILURE(); });
 }
 

@@ -1,4 +1,4 @@
-// One point: whatever the benchmark's processes do, there is one record that says it.
+// Runs of one point: every behaviour of the benchmark's processes gives one record.
 #include "harness/point/point_runner.hpp"
 
 #include "harness/sweep/benchmarks.hpp"
@@ -9,13 +9,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-PointRunner runner_for(const FakeBenchmark& fake, RunTarget target = {.fabric = "null", .cast = {}},
+PointRunner runner_for(const FakeBenchmark& fake, RunTarget target = {.fabric = "null", .roles = {}},
                        milliseconds timeout = milliseconds(20'000)) {
   return PointRunner(fake.binary(), describe_benchmark(fake.binary()), std::move(target),
                      RoleLimits{.timeout = timeout}, nullptr);
 }
 
-Record run(const FakeBenchmark& fake, RunTarget target = {.fabric = "null", .cast = {}},
+Record run(const FakeBenchmark& fake, RunTarget target = {.fabric = "null", .roles = {}},
            milliseconds timeout = milliseconds(20'000)) {
   Point point;
   point.benchmark = "send_rate";
@@ -27,7 +27,7 @@ Record run(const FakeBenchmark& fake, RunTarget target = {.fabric = "null", .cas
 
 std::string failure(const std::string& body, milliseconds timeout = milliseconds(20'000)) {
   const FakeBenchmark fake(body);
-  const Record record = run(fake, {.fabric = "null", .cast = {}}, timeout);
+  const Record record = run(fake, {.fabric = "null", .roles = {}}, timeout);
   EXPECT_EQ(record.status, RecordStatus::failed);
   EXPECT_EQ(record.config.at("size"), 64);
   EXPECT_EQ(record.config.at("point").at("seed"), 8);
@@ -37,13 +37,13 @@ std::string failure(const std::string& body, milliseconds timeout = milliseconds
 
 RunTarget two_hosts() {
   return {.fabric = "verbs",
-          .cast = assign_roles(parse_hosts("localhost role=server device=dev0:2 address=127.0.0.1\n"
-                                           "127.0.0.1 role=client device=dev1 gid_index=3\n",
-                                           "h"),
-                               "h")};
+          .roles = assign_roles(parse_hosts("localhost role=server device=dev0:2 address=127.0.0.1\n"
+                                            "127.0.0.1 role=client device=dev1 gid_index=3\n",
+                                            "h"),
+                                "h")};
 }
 
-TEST(PointRunner, PassesTheRecordOnAndNamesThePoint) {
+TEST(PointRunner, ReturnsTheRecordWithThePoint) {
   const FakeBenchmark fake(std::string("echo \"$all\" > $dir/arguments\n") + kGood);
   const Record record = run(fake);
   EXPECT_EQ(record.status, RecordStatus::ok);
@@ -55,7 +55,7 @@ TEST(PointRunner, PassesTheRecordOnAndNamesThePoint) {
               testing::StartsWith("--fabric=null --seed=8 --size=64 --validate=true --out_json_file="));
 }
 
-TEST(PointRunner, AFailingBenchmarkLeavesStatusCommandAndLastLines) {
+TEST(PointRunner, RecordsStatusCommandAndLastLinesOfAFailure) {
   const FakeBenchmark fake("echo first >&2; echo 'send_rate: no such device' >&2; exit 3");
   const Record record = run(fake);
   EXPECT_EQ(record.reason, "exit status 3: send_rate: no such device");
@@ -64,33 +64,33 @@ TEST(PointRunner, AFailingBenchmarkLeavesStatusCommandAndLastLines) {
   EXPECT_EQ(record.result.at("command").at(0), fake.binary().string());
 }
 
-TEST(PointRunner, AHangingBenchmarkIsEndedAtTheTimeout) {
+TEST(PointRunner, EndsABenchmarkAtTheTimeout) {
   const FakeBenchmark fake("echo $$ > $dir/pid; sleep 1000");
-  EXPECT_EQ(run(fake, {.fabric = "null", .cast = {}}, milliseconds(500)).reason, "no end after 0.5 s");
+  EXPECT_EQ(run(fake, {.fabric = "null", .roles = {}}, milliseconds(500)).reason, "not finished after 0.5 s");
   EXPECT_TRUE(is_gone_soon(std::stoi(read_text(fake.file("pid")))));
 }
 
-TEST(PointRunner, GarbageInsteadOfARecordIsAFailure) {
+TEST(PointRunner, RejectsAMalformedRecord) {
   EXPECT_THAT(failure("echo '<html>' > $out"), testing::StartsWith("exit status 0, but its record is broken: "));
   EXPECT_EQ(failure("true"), "exit status 0, but it wrote 0 records instead of one");
   EXPECT_EQ(failure("cat $record $record > $out"), "exit status 0, but it wrote 2 records instead of one");
   EXPECT_THAT(failure("sed s,record/1,record/9, $record > $out"), testing::HasSubstr("its record cannot be read: "));
 }
 
-TEST(PointRunner, ABenchmarkKilledWhileItWritesIsAFailure) {
+TEST(PointRunner, RejectsATruncatedRecord) {
   EXPECT_EQ(failure("head -c 100 $record > $out; kill -9 $$"), "killed by signal 9 (Killed)");
 }
 
-TEST(PointRunner, AGoodRecordDoesNotHideABadEnd) {
+TEST(PointRunner, ReportsAFailedExitDespiteAGoodRecord) {
   EXPECT_EQ(failure(std::string(kGood) + "; exit 5"), "exit status 5");
 }
 
-TEST(PointRunner, TheBenchmarksOwnFailedRecordIsKept) {
+TEST(PointRunner, KeepsTheFailedRecordOfTheBenchmark) {
   EXPECT_EQ(failure("sed 's/\"ok\",\"reason\":\"\"/\"failed\",\"reason\":\"peer is gone\"/' $record > $out; exit 1"),
             "peer is gone");
 }
 
-TEST(PointRunner, ABinaryThatVanishedIsAFailedRecord) {
+TEST(PointRunner, RecordsAMissingBinaryAsAFailure) {
   const FakeBenchmark fake(kGood);
   const PointRunner runner = runner_for(fake);
   std::filesystem::remove(fake.binary());
@@ -98,16 +98,16 @@ TEST(PointRunner, ABinaryThatVanishedIsAFailedRecord) {
   EXPECT_THAT(record.reason, testing::HasSubstr("send_rate: No such file or directory"));
 }
 
-// A benchmark that was forked a moment ago is ended by the terminal's Ctrl-C too.
-TEST(PointRunner, ABenchmarkThatEndsWithTheInterruptHasNotFailed) {
+// The terminal's Ctrl-C also ends a benchmark that was just forked.
+TEST(PointRunner, AnInterruptIsNotAFailure) {
   Interrupt interrupt;
   const FakeBenchmark fake("kill -INT $PPID; kill -INT $$");
-  const PointRunner runner(fake.binary(), describe_benchmark(fake.binary()), {.fabric = "null", .cast = {}},
+  const PointRunner runner(fake.binary(), describe_benchmark(fake.binary()), {.fabric = "null", .roles = {}},
                            {.timeout = std::chrono::seconds(60)}, &interrupt);
   EXPECT_FALSE(runner.run({}).has_value());
 }
 
-TEST(PointRunner, DescribeFailsWithTheBenchmarksLastLine) {
+TEST(PointRunner, DescribeReportsTheLastLineOfAFailure) {
   TempFolder folder;
   write_text(folder.file("send_rate"), "#!/bin/sh\necho oops >&2\nexit 2\n");
   std::filesystem::permissions(folder.file("send_rate"), std::filesystem::perms::owner_all);
@@ -115,7 +115,8 @@ TEST(PointRunner, DescribeFailsWithTheBenchmarksLastLine) {
             "send_rate --describe: exit status 2: oops");
 }
 
-// Both roles of a fake: the server says its port and goes on as `server`, the client as `client`; $role names them.
+// Both roles of a fake: the server prints its port and continues with `server`, the client with `client`. $role is the
+// role.
 std::string both_roles(const std::string& server, const std::string& client) {
   return "role=client; case \"$all\" in *--port=0*) role=server;; esac\n"
          "echo \"$all\" > $dir/$role; echo $$ > $dir/$role.pid; echo \"$VERBSCOPE_SECRET\" > $dir/$role.secret\n"
@@ -123,7 +124,7 @@ std::string both_roles(const std::string& server, const std::string& client) {
          server + "\nelse " + client + "\nfi";
 }
 
-TEST(PointRunner, ServerAndClientMakeOneRecord) {
+TEST(PointRunner, CombinesServerAndClientInOneRecord) {
   const FakeBenchmark fake(both_roles(kGood, kGood), "verbs");
   const Record record = run(fake, two_hosts());
   EXPECT_EQ(record.status, RecordStatus::ok) << record.reason;
@@ -138,7 +139,7 @@ TEST(PointRunner, ServerAndClientMakeOneRecord) {
   EXPECT_EQ(read_text(fake.file("server.secret")), read_text(fake.file("client.secret")));
 }
 
-TEST(PointRunner, AFailingClientEndsTheServerAndIsBlamed) {
+TEST(PointRunner, BlamesAFailedClientAndEndsTheServer) {
   const FakeBenchmark fake(both_roles("sleep 1000", "echo 'no route' >&2; exit 4"), "verbs");
   const Record record = run(fake, two_hosts());
   EXPECT_EQ(record.reason, "client 0 on 127.0.0.1: exit status 4: no route");
@@ -146,7 +147,7 @@ TEST(PointRunner, AFailingClientEndsTheServerAndIsBlamed) {
   EXPECT_TRUE(is_gone_soon(std::stoi(read_text(fake.file("server.pid")))));
 }
 
-TEST(PointRunner, TheProcessThatDiedIsBlamedNotThePeerThatNoticed) {
+TEST(PointRunner, BlamesTheProcessThatDied) {
   const FakeBenchmark fake(
       both_roles("while ! [ -e $dir/dying ]; do sleep 0.01; done\n"
                  "sed 's/\"ok\",\"reason\":\"\"/\"failed\",\"reason\":\"peer is gone\"/' $record > $out; exit 1",
@@ -157,42 +158,43 @@ TEST(PointRunner, TheProcessThatDiedIsBlamedNotThePeerThatNoticed) {
   EXPECT_EQ(record.result.at("others"), Json::array({"server on localhost: peer is gone"}));
 }
 
-TEST(PointRunner, AServerThatNeverListensStartsNoClient) {
+TEST(PointRunner, StartsNoClientWithoutAListeningServer) {
   const FakeBenchmark fake("echo hello; sleep 1000", "verbs");
   EXPECT_EQ(run(fake, two_hosts(), milliseconds(500)).reason, "server on localhost: not listening after 0.5 s");
   const FakeBenchmark quitter("echo 'port taken' >&2; exit 1", "verbs");
   EXPECT_EQ(run(quitter, two_hosts()).reason, "server on localhost: exit status 1: port taken");
   const FakeBenchmark early(kGood, "verbs");
-  EXPECT_EQ(run(early, two_hosts()).reason, "server on localhost: ended before it listened");
+  EXPECT_EQ(run(early, two_hosts()).reason, "server on localhost: exited before it listened");
 }
 
-TEST(PointRunner, ATimeoutBlamesTheRoleThatStillRuns) {
+TEST(PointRunner, BlamesTheRunningRoleAtATimeout) {
   const FakeBenchmark fake(both_roles(kGood, "sleep 1000"), "verbs");
-  EXPECT_EQ(run(fake, two_hosts(), milliseconds(1000)).reason, "client 0 on 127.0.0.1: no end after 1 s");
+  EXPECT_EQ(run(fake, two_hosts(), milliseconds(1000)).reason, "client 0 on 127.0.0.1: not finished after 1 s");
 }
 
-TEST(PointRunner, TargetsAreFabricsOrHostsFilesOfThisMachine) {
+TEST(PointRunner, ParsesFabricsAndHostsFilesOfThisMachine) {
   EXPECT_EQ(parse_target("sim:cib").fabric, "sim:cib");
   EXPECT_EQ(parse_target("null").fabric, "null");
   TempFolder folder;
   write_text(folder.file("hosts"), "localhost\n");
   const RunTarget target = parse_target(folder.file("hosts"));
   EXPECT_EQ(target.fabric, "verbs");
-  EXPECT_EQ(target.cast->server.name, "localhost");
+  EXPECT_EQ(target.roles->server.name, "localhost");
   EXPECT_NO_THROW(require_local(target, "h"));
-  EXPECT_EQ(parse_target("localhost").cast->server.name, "localhost") << "which needs no file";
+  EXPECT_EQ(parse_target("localhost").roles->server.name, "localhost") << "which needs no file";
   write_text(folder.file("hosts"), "# far away\nother.example\n");
   const RunTarget far = parse_target(folder.file("hosts"));
   EXPECT_EQ(error_of([&] { require_local(far, "h"); }),
-            "h:2: host other.example is not this machine: --launcher ssh or slurm can reach it");
+            "h:2: host other.example is not this machine: use --launcher ssh or slurm");
   EXPECT_EQ(
       error_of([] { parse_target("sin:cib"); }),
-      R"(--hosts: expected sim:NAME, null, host, slurm, localhost, a hosts file or hosts such as a,b, got "sin:cib", which is no file)");
+      R"(--hosts: expected sim:NAME, null, host, slurm, localhost, a hosts file or hosts such as a,b, got "sin:cib", which is not a file)");
 }
 
-TEST(PointRunner, AClusterThatIsNotThereIsRefusedWithThoseThatAre) {
-  EXPECT_EQ(error_of([] { parse_target("sim:cibb"); }), "unknown cluster \"cibb\"; did you mean cib? known: " +
-                                                            shipped_clusters() + "; or give the path of a .json file");
+TEST(PointRunner, RejectsAnUnknownClusterAndListsTheKnownOnes) {
+  EXPECT_EQ(error_of([] { parse_target("sim:cibb"); }), "unknown cluster \"cibb\"; did you mean cib? known are " +
+                                                            shipped_clusters() +
+                                                            "; the path of a .json file will do as well");
   TempFolder folder;
   EXPECT_THAT(error_of([&] { parse_target("sim:" + folder.file("no.json")); }), testing::HasSubstr("no.json"));
   write_text(folder.file("bad.json"), R"({"name": "bad"})");

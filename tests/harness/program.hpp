@@ -1,4 +1,4 @@
-// The real program, run to its end, with what it said.
+// Runs the real program to its end and captures its output.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ inline Ran run(std::vector<std::string> arguments, const std::string& program = 
   const auto ended = [&child] { return !child.running(); };
   EXPECT_EQ(wait_children({&child}, deadline, nullptr, ended), WaitEnd::satisfied);
   ran.end = child.end_text();
-  // Standard output comes first in the tail only when both were written; errors write nothing there.
+  // Standard output precedes standard error in the tail; failed programs write only the latter.
   if (ran.out.empty() && !child.tail().empty()) ran.err = child.tail().back();
   return ran;
 }

@@ -1,4 +1,4 @@
-// Whole sweeps over fake benchmarks: what is in the results file afterwards.
+// Sweeps over fake benchmarks: the contents of the results file.
 #include <set>
 
 #include "common/cli.hpp"
@@ -8,7 +8,7 @@
 namespace verbscope {
 namespace {
 
-// Runs a point per size, and counts in $dir/runs. The size says what the fake does: 2 fails, 3 interrupts the harness.
+// Runs one point per size and counts runs in $dir/runs. Size 2 fails, size 3 interrupts the harness.
 constexpr const char* kBody =
     "echo x >> $dir/runs\n"
     "case \"$all\" in\n"
@@ -35,7 +35,7 @@ class SweepRun {
     } closer{out};
     return run_sweep(options, fake_.folder(), out);
   }
-  // Runs it with the lines of standard error kept.
+  // Runs the sweep and captures standard error.
   int run_heard(std::string& errors) {
     testing::internal::CaptureStderr();
     const int code = run();
@@ -58,7 +58,7 @@ class SweepRun {
   FakeBenchmark fake_;
 };
 
-TEST(Run, EveryPointIsARecord) {
+TEST(Run, WritesOneRecordPerPoint) {
   SweepRun sweep(R"({"size": [10, 11], "connection": ["RC", "UD"]})");
   EXPECT_EQ(sweep.run(), 0);
   ASSERT_EQ(sweep.records().size(), 4u);
@@ -67,7 +67,7 @@ TEST(Run, EveryPointIsARecord) {
               testing::StartsWith("send_rate on null: 4 points\n[1/4] send_rate connection=RC size=10: 10.00 Mops ("));
 }
 
-TEST(Run, AFailedPointIsARecordAndTheSweepGoesOn) {
+TEST(Run, ContinuesAfterAFailedPoint) {
   SweepRun sweep(R"({"size": [1, 2, 4]})");
   std::string errors;
   EXPECT_EQ(sweep.run_heard(errors), 1);
@@ -79,7 +79,7 @@ TEST(Run, AFailedPointIsARecordAndTheSweepGoesOn) {
   EXPECT_THAT(errors, testing::HasSubstr("1 of 3 points failed; the first: exit status 1: broken\n"));
 }
 
-TEST(Run, ResumeRunsWhatIsNotOkYet) {
+TEST(Run, ResumeRunsPointsThatAreNotOk) {
   SweepRun sweep(R"({"size": [1, 2, 4]})");
   EXPECT_EQ(sweep.run(), 1);
   sweep.repair();
@@ -92,13 +92,13 @@ TEST(Run, ResumeRunsWhatIsNotOkYet) {
   EXPECT_EQ(sweep.processes_started(), 4u);
 }
 
-TEST(Run, AFileWithPointsOfTheSweepNeedsAWordWhatToDo) {
+TEST(Run, RequiresResumeOrAppendForAnExistingFile) {
   SweepRun sweep(R"({"size": [1, 4]})");
   EXPECT_EQ(sweep.run(), 0);
   const std::string before = read_text(sweep.options.out);
   write_text(sweep.options.out, before.substr(0, before.find('\n') + 1));
   EXPECT_THAT(error_of([&] { sweep.run(); }),
-              testing::AllOf(testing::HasSubstr("has 1 of these 2 points"), testing::HasSubstr("--resume"),
+              testing::AllOf(testing::HasSubstr("1 of these 2 points"), testing::HasSubstr("--resume"),
                              testing::HasSubstr("--append")));
   EXPECT_EQ(sweep.records().size(), 1u);
   sweep.options.append = true;
@@ -106,7 +106,7 @@ TEST(Run, AFileWithPointsOfTheSweepNeedsAWordWhatToDo) {
   EXPECT_EQ(sweep.sizes(), (std::vector<int>{1, 1, 4}));
 }
 
-TEST(Run, OtherPointsAreAddedToAFileWithoutAWord) {
+TEST(Run, AppendsOtherPointsToAnExistingFile) {
   SweepRun sweep(R"({"size": [1]})");
   EXPECT_EQ(sweep.run(), 0);
   sweep.options.set = {"size=4"};
@@ -114,7 +114,7 @@ TEST(Run, OtherPointsAreAddedToAFileWithoutAWord) {
   EXPECT_EQ(sweep.sizes(), (std::vector<int>{1, 4}));
 }
 
-TEST(Run, WithoutHostsItRunsOnTheSweepsFabrics) {
+TEST(Run, RunsOnTheFabricsOfTheSweepByDefault) {
   SweepRun sweep(R"({"size": [1]}, "fabrics": ["null", "verbs"])");
   sweep.options.hosts = "";
   EXPECT_EQ(sweep.run(), 0);
@@ -125,13 +125,13 @@ TEST(Run, WithoutHostsItRunsOnTheSweepsFabrics) {
               testing::AllOf(testing::StartsWith("--hosts: "), testing::HasSubstr("--hosts sim:cib")));
 }
 
-TEST(Run, AnUnknownClusterInTheFileIsAnErrorWhereverItRuns) {
+TEST(Run, RejectsAnUnknownClusterInTheSweep) {
   SweepRun sweep(R"({"size": [1]}, "fabrics": ["null", "sim:cibb"])");
   EXPECT_THAT(error_of([&] { sweep.run(); }),
               testing::AllOf(testing::HasSubstr("sweep.json: fabrics: "), testing::HasSubstr("did you mean cib?")));
 }
 
-TEST(Run, ABenchmarkAndVaryAreASweepWithoutAFile) {
+TEST(Run, RunsABenchmarkWithVaryWithoutAFile) {
   SweepRun sweep(R"({"size": [1]})");
   sweep.options.sweep = "send_rate";
   sweep.options.vary = {"size=16,64", "connection=RC,UD"};
@@ -149,14 +149,14 @@ TEST(Run, ABenchmarkAndVaryAreASweepWithoutAFile) {
   }
 }
 
-TEST(Run, ProgressHasTheLabelsOfThePoints) {
+TEST(Run, ProgressPrintsTheLabelsOfPoints) {
   SweepRun sweep(R"({"size": [1]}, "points": [{"label": "one by one", "post_list": 1}, {"post_list": 16}])");
   EXPECT_EQ(sweep.run(), 0);
   EXPECT_THAT(sweep.output(), testing::HasSubstr("send_rate \"one by one\" post_list=1: "));
   EXPECT_THAT(sweep.output(), testing::HasSubstr("send_rate post_list=16: "));
 }
 
-TEST(Run, AFileCutInTheMiddleOfALineLosesThatPointOnly) {
+TEST(Run, ATruncatedLineLosesOnePointOnly) {
   SweepRun sweep(R"({"size": [1, 4, 5]})");
   EXPECT_EQ(sweep.run(), 0);
   const std::string text = read_text(sweep.options.out);
@@ -168,19 +168,19 @@ TEST(Run, AFileCutInTheMiddleOfALineLosesThatPointOnly) {
   EXPECT_EQ(read_results(sweep.options.out).warnings.size(), 1u);
 }
 
-TEST(Run, AnInterruptKeepsWhatHasEnded) {
+TEST(Run, InterruptKeepsFinishedPoints) {
   SweepRun sweep(R"({"size": [1, 3, 4]})");
   std::string errors;
   EXPECT_EQ(sweep.run_heard(errors), kExitInterrupted);
   ASSERT_EQ(sweep.records().size(), 1u);
-  EXPECT_THAT(errors, testing::HasSubstr("interrupted: the points that had ended are in "));
+  EXPECT_THAT(errors, testing::HasSubstr("interrupted: finished points are in "));
   sweep.repair();
   sweep.options.resume = true;
   EXPECT_EQ(sweep.run(), 0);
   EXPECT_EQ(sweep.records().size(), 3u);
 }
 
-TEST(Run, TheCommandLineOverridesTheSweep) {
+TEST(Run, CommandLineOverridesTheSweep) {
   SweepRun sweep(R"({"size": [1, 4]})");
   sweep.options.seed = 7;
   sweep.options.repetitions = 2;
@@ -193,7 +193,7 @@ TEST(Run, TheCommandLineOverridesTheSweep) {
           R"({"benchmark":"send_rate","params":{"post_list":3,"size":9},"repetition":1,"seed":8,"fabric":"null"})"));
 }
 
-TEST(Run, AFailedPointIsTriedAgain) {
+TEST(Run, RetriesAFailedPoint) {
   // Size 2 fails until it has run twice.
   SweepRun sweep(R"({"size": [1, 2]})",
                  "echo x >> $dir/runs; case \"$all\" in *--size=2*) echo x >> $dir/twos\n"
@@ -218,8 +218,8 @@ TEST(Run, FailFastStopsAtTheFirstFailure) {
   EXPECT_THAT(errors, testing::HasSubstr("stopped at the first failure: 2 points did not run\n"));
 }
 
-TEST(Run, PointsSideBySideKeepTheOrderOfTheirRecords) {
-  // The earlier, the longer it takes.
+TEST(Run, ParallelPointsKeepTheOrderOfRecords) {
+  // Earlier points take longer.
   SweepRun sweep(R"({"size": [10, 11, 12, 13, 14, 15, 16, 17]})",
                  "case \"$all\" in *--size=1[0-3]*) sleep 0.2;; esac; cat $record > $out");
   sweep.options.jobs = 4;
@@ -229,7 +229,7 @@ TEST(Run, PointsSideBySideKeepTheOrderOfTheirRecords) {
   for (int i = 0; i < 8; ++i) EXPECT_EQ(records[i].config.at("point").at("params").at("size"), 10 + i);
 }
 
-TEST(Run, SharesOfTheListedPointsMakeUpTheSweep) {
+TEST(Run, SharesOfListedPointsCoverTheSweep) {
   SweepRun sweep(R"({"size": [10, 11, 12, 13, 14]})");
   EXPECT_EQ(sweep.run(), 0);
   std::string keys;
@@ -249,7 +249,7 @@ TEST(Run, SharesOfTheListedPointsMakeUpTheSweep) {
   }
 }
 
-TEST(Run, AFileOfPointsWithNoneOfTheSweepIsRefused) {
+TEST(Run, RejectsAPointsFileWithoutPointsOfTheSweep) {
   SweepRun sweep(R"({"size": [10, 11]})");
   sweep.options.points = sweep.options.out + ".points";
   write_text(sweep.options.points, "{\"benchmark\":\"send_rate\"}\n");
@@ -258,7 +258,7 @@ TEST(Run, AFileOfPointsWithNoneOfTheSweepIsRefused) {
                              testing::EndsWith("sweep.json on null")));
 }
 
-TEST(Run, AShareIsResumedWithItsOwnPoints) {
+TEST(Run, ResumesAShareWithItsOwnPoints) {
   SweepRun sweep(R"({"size": [10, 11, 12, 13, 14, 15]})");
   sweep.options.share = parse_share("0/2");
   EXPECT_EQ(sweep.run(), 0);
@@ -266,12 +266,12 @@ TEST(Run, AShareIsResumedWithItsOwnPoints) {
   write_text(sweep.options.out, text.substr(0, text.find('\n') + 1));
   sweep.options.resume = true;
   EXPECT_EQ(sweep.run(), 0);
-  EXPECT_THAT(sweep.output(), testing::StartsWith("send_rate on null: 2 points, 1 more are in "));
+  EXPECT_THAT(sweep.output(), testing::StartsWith("send_rate on null: 2 points, 1 more are already in "));
   EXPECT_EQ(sweep.run(), 0);
   EXPECT_EQ(sweep.sizes(), (std::vector<int>{10, 12, 14}));
 }
 
-TEST(Run, ResumeWithMoreRepetitionsRunsTheNewRoundsOnly) {
+TEST(Run, ResumeWithMoreRepetitionsRunsOnlyTheNewOnes) {
   SweepRun sweep(R"({"size": [10, 11, 12, 13, 14, 15]})");
   sweep.options.repetitions = 2;
   EXPECT_EQ(sweep.run(), 0);
@@ -289,7 +289,7 @@ TEST(Run, ResumeWithMoreRepetitionsRunsTheNewRoundsOnly) {
   }
 }
 
-TEST(Run, SharesOfRepeatedPointsAreTheWholeSweepTogether) {
+TEST(Run, SharesOfRepeatedPointsCoverTheSweep) {
   SweepRun sweep(R"({"size": [10, 11, 12, 13]})");
   sweep.options.repetitions = 3;
   for (const char* share : {"0/2", "1/2"}) {
@@ -302,7 +302,7 @@ TEST(Run, SharesOfRepeatedPointsAreTheWholeSweepTogether) {
   EXPECT_EQ(keys.size(), 12u);
 }
 
-TEST(Run, EveryRecordSaysHowItWasMade) {
+TEST(Run, RecordsHowEachPointWasRun) {
   SweepRun sweep(R"({"size": [1]})");
   EXPECT_EQ(sweep.run(), 0);
   const Json environment = sweep.records()[0].environment;
@@ -316,7 +316,7 @@ TEST(Run, EveryRecordSaysHowItWasMade) {
   EXPECT_TRUE(environment.at("hosts").at("localhost").contains("clock_source"));
 }
 
-TEST(Run, WhatIsWrongBeforeTheFirstPointStartsNothing) {
+TEST(Run, AnEarlyErrorStartsNothing) {
   SweepRun sweep(R"({"size": [1]})");
   sweep.options.set = {"sise=9"};
   EXPECT_THAT(error_of([&] { sweep.run(); }), testing::StartsWith("--set: send_rate has no option \"sise\""));
@@ -333,21 +333,20 @@ TEST(Run, WhatIsWrongBeforeTheFirstPointStartsNothing) {
   EXPECT_EQ(sweep.processes_started(), 0u);
 }
 
-TEST(Run, APlaceThatIsNotThereIsToldBeforeWhatTheSweepIsFor) {
+TEST(Run, ReportsAMissingTargetBeforeTheSweepsFabrics) {
   SweepRun sweep(R"({"size": [1]}, "fabrics": ["sim:cib"])");
   sweep.options.hosts = "sim:nope";
   EXPECT_THAT(error_of([&] { sweep.run(); }),
               testing::HasSubstr("unknown cluster \"nope\"; known: " + shipped_clusters()));
   sweep.options.hosts = "nowhere.txt";
-  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("got \"nowhere.txt\", which is no file"));
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("got \"nowhere.txt\", which is not a file"));
 }
 
-TEST(Run, ABenchmarkThatDoesNotExistIsNamed) {
+TEST(Run, NamesAnUnknownBenchmark) {
   SweepRun sweep(R"({"size": [1]})");
   write_text(sweep.options.sweep, R"({"schema": "verbscope.sweep/1", "benchmark": "../../bin/sh"})");
-  EXPECT_THAT(
-      error_of([&] { sweep.run(); }),
-      testing::HasSubstr("sweep.json: \"benchmark\": no benchmark is called \"../../bin/sh\"; there are send_rate"));
+  EXPECT_THAT(error_of([&] { sweep.run(); }),
+              testing::HasSubstr("sweep.json: \"benchmark\": unknown benchmark \"../../bin/sh\"; known are send_rate"));
 }
 
 }  // namespace

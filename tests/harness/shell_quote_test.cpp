@@ -1,4 +1,4 @@
-// Quoting for shells: whatever the words are, a shell gives exactly them to the program.
+// Quoting for shells: a shell passes exactly the original words to the program.
 #include "harness/cluster/shell_quote.hpp"
 
 #include "harness/process/child.hpp"
@@ -7,7 +7,7 @@
 namespace verbscope {
 namespace {
 
-// The words that a program is given when `shell` reads the quoted ones.
+// The words that a program receives when `shell` parses the quoted text.
 std::string through(const std::string& shell, const std::vector<std::string>& words) {
   std::vector<std::string> command{"/usr/bin/printf", "<%s>"};
   command.insert(command.end(), words.begin(), words.end());
@@ -19,7 +19,7 @@ std::string through(const std::string& shell, const std::vector<std::string>& wo
   return output;
 }
 
-TEST(ShellQuote, HostileWordsArriveUnchanged) {
+TEST(ShellQuote, PreservesHostileWords) {
   const std::vector<std::string> words{"plain",       "",          "two words",  "'",         "''\\''",   "\"$HOME\"",
                                        "$(touch /x)", "`id`",      "; rm -rf /", "a&b|c>d",   "*?[a]",    "~root",
                                        "!!",          "new\nline", "\\",         "-oProxy=x", "\xff\x01", "#no"};
@@ -29,13 +29,13 @@ TEST(ShellQuote, HostileWordsArriveUnchanged) {
   EXPECT_EQ(through("/bin/bash", words), expected);
 }
 
-TEST(ShellQuote, AShellSeparatesTheWordsAndNothingElse) {
+TEST(ShellQuote, AShellSplitsOnlyTheWords) {
   EXPECT_EQ(shell_quote({"a", "b c"}), "a 'b c'");
   EXPECT_EQ(shell_quote({"a=b", "--size=60", ""}), "'a=b' --size=60 ''");
   EXPECT_EQ(shell_quote({"it's"}), R"('it'\''s')");
 }
 
-TEST(ShellQuote, ANullByteIsRefused) {
+TEST(ShellQuote, RejectsANullByte) {
   EXPECT_EQ(error_of([] { shell_quote({std::string("a\0b", 3)}); }), "an argument has a null byte");
 }
 

@@ -1,4 +1,4 @@
-// Whole commands over ssh, with a host that is not there, and with a Ctrl-C before the first point.
+// Commands over ssh with an unreachable host, and with an interrupt before the first point.
 #include "harness/point/run_sweep.hpp"
 #include "harness/process/child.hpp"
 #include "tests/harness/fake_ssh.hpp"
@@ -7,7 +7,7 @@
 namespace verbscope {
 namespace {
 
-// The server and the client of a point, on n1 and n2. Size 2 fails until $dir/repaired is there.
+// The server and the client of a point, on n1 and n2. Size 2 fails until $dir/repaired exists.
 constexpr const char* kServerAndClient =
     "case \"$all\" in *--size=2*) [ -e \"$dir/repaired\" ] || { echo broken >&2; exit 1; };; esac\n"
     "case \"$all\" in *--port=0*) echo 'listening on port 4242';; esac\n"
@@ -23,7 +23,7 @@ class SshTest : public testing::Test {
     std::filesystem::create_directory(fake_.file("tmp"));
   }
 
-  // Runs the sweep in this process. What an earlier one left in the results file counts.
+  // Runs the sweep in this process. Keeps the results file of earlier runs.
   int run_sweep_again() {
     RunOptions options;
     options.sweep = fake_.file("sweep.json");
@@ -38,7 +38,7 @@ class SshTest : public testing::Test {
     return run_sweep(options, fake_.folder(), out);
   }
 
-  // The program, to its end: how it ended and what it said last.
+  // Runs the program to its end and returns its exit status and last output.
   std::string run_program(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), fake_.file("verbscope"));
     arguments.insert(arguments.end(), {"--hosts", fake_.file("hosts")});
@@ -49,7 +49,7 @@ class SshTest : public testing::Test {
     return child.end_text() + ": " + (child.tail().empty() ? "" : child.tail().back());
   }
 
-  // The files below the host's home, once there are none or ten seconds later: a host notices an end by itself.
+  // The files below the host's home, once there are none, or after 10 s: a host needs time to notice the end.
   std::vector<std::string> files_left(const std::string& host) {
     std::vector<std::string> files;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -67,7 +67,7 @@ class SshTest : public testing::Test {
   FakeBenchmark fake_{kServerAndClient, "verbs"};
 };
 
-TEST_F(SshTest, AHostThatIsDownWhenARunBeginsIsNamedAndNoRecordIsLost) {
+TEST_F(SshTest, NamesAnUnreachableHostAndKeepsTheRecords) {
   EXPECT_EQ(run_sweep_again(), 1);
   const std::string before = read_text(fake_.file("results.jsonl"));
   ssh_.set_down("n2");
@@ -84,7 +84,7 @@ TEST_F(SshTest, AHostThatIsDownWhenARunBeginsIsNamedAndNoRecordIsLost) {
   EXPECT_EQ(records[2].status, RecordStatus::ok) << records[2].reason;
 }
 
-TEST_F(SshTest, DeadHostsAreAskedAtTheSameTimeAndAllNamed) {
+TEST_F(SshTest, ConnectsToDeadHostsInParallelAndNamesAll) {
   for (const char* host : {"n1", "n2", "n3", "n4"}) ssh_.set_down(host, 4);
   write_text(fake_.file("hosts"), "n[1-4]\n");
   const std::string error = error_of([&] { run_sweep_again(); });
@@ -94,7 +94,7 @@ TEST_F(SshTest, DeadHostsAreAskedAtTheSameTimeAndAllNamed) {
   }
 }
 
-TEST_F(SshTest, AHostWithoutADeviceEndsTheRunBeforeTheFirstPoint) {
+TEST_F(SshTest, RejectsAHostWithoutADevice) {
   ssh_.set_facts("n2", R"({"devices":[]})");
   EXPECT_EQ(error_of([&] { run_sweep_again(); }),
             "host n2: no RDMA device: --hosts sim:cib runs on a simulated cluster, --hosts null without a device");
@@ -104,14 +104,14 @@ TEST_F(SshTest, AHostWithoutADeviceEndsTheRunBeforeTheFirstPoint) {
   EXPECT_FALSE(std::filesystem::exists(fake_.file("results.jsonl")));
 }
 
-TEST_F(SshTest, AnInterruptWhileConnectingEndsWith130) {
+TEST_F(SshTest, InterruptWhileConnectingExitsWith130) {
   ssh_.interrupt_in("connect");
   EXPECT_EQ(run_program({"deploy", "--benchmarks", "send_rate"}),
             "exit status 130: verbscope: host n1: look: interrupted");
   EXPECT_TRUE(std::filesystem::is_empty(fake_.file("tmp")));
 }
 
-TEST_F(SshTest, AnInterruptWhileCopyingEndsWith130AndLeavesNoPartThere) {
+TEST_F(SshTest, InterruptWhileCopyingExitsWith130AndLeavesNoPart) {
   ssh_.interrupt_in("copy");
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"deploy", "--benchmarks", "send_rate"},

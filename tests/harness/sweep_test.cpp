@@ -1,4 +1,4 @@
-// Sweep files: what they mean, and the line that a bad one gets.
+// Parsing and expansion of sweep files, and their error messages.
 #include "harness/sweep/sweep.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::string check_error(const std::string& rest) {
   });
 }
 
-TEST(Sweep, VaryGivesTheCrossProductWithTheLastKeyFastest) {
+TEST(Sweep, VaryGivesTheCrossProductLastKeyFastest) {
   const auto params =
       params_of(sweep_text(R"("fixed": {"load": 1}, "vary": {"size": [1, 2], "connection": ["RC", "UD"]})"));
   EXPECT_EQ(params, (std::vector<std::string>{
@@ -46,7 +46,7 @@ TEST(Sweep, PointsOverrideFixedAndEachIsCrossedWithVary) {
                                               R"({"load":2,"size":1})", R"({"load":2,"size":2})"}));
 }
 
-TEST(Sweep, EqualPointsAppearOnceAndDashesMeanUnderscores) {
+TEST(Sweep, RemovesDuplicatesAndTreatsDashesAsUnderscores) {
   EXPECT_EQ(params_of(sweep_text(R"("points": [{"post-list": 1}, {"post_list": 1}])")),
             (std::vector<std::string>{R"({"post_list":1})"}));
 }
@@ -60,14 +60,14 @@ std::vector<std::vector<std::size_t>> rounds_of(std::uint64_t seed, int repetiti
   for (const Point& point : expand_sweep(parse_sweep(sweep_text(text), "s"), "null")) {
     EXPECT_EQ(point.repetition, static_cast<int>(i++ / 10)) << "a round ends before the next begins";
     EXPECT_EQ(point.seed, seed + static_cast<std::uint64_t>(point.repetition));
-    EXPECT_EQ(point.params.at("size"), 1 + point.place / 2);  // the file's order: the last key turns fastest
+    EXPECT_EQ(point.params.at("size"), 1 + point.place / 2);  // the file's order: the last key varies fastest
     EXPECT_EQ(point.params.at("load"), 1 + point.place % 2);
     rounds[static_cast<std::size_t>(point.repetition)].push_back(point.place);
   }
   return rounds;
 }
 
-TEST(Sweep, RepetitionsAreRoundsOverAllPointsEachInAnOrderOfItsOwn) {
+TEST(Sweep, ShufflesEachRepetition) {
   const auto rounds = rounds_of(40, 3);
   std::vector<std::size_t> file(10);
   std::iota(file.begin(), file.end(), std::size_t{0});
@@ -80,16 +80,16 @@ TEST(Sweep, RepetitionsAreRoundsOverAllPointsEachInAnOrderOfItsOwn) {
   EXPECT_EQ(orders.size(), 3u);
 }
 
-TEST(Sweep, TheOrderOfARoundFollowsFromTheSeedAlone) {
+TEST(Sweep, OrderDependsOnTheSeedOnly) {
   EXPECT_EQ(rounds_of(40, 3), rounds_of(40, 3));
   EXPECT_NE(rounds_of(40, 3), rounds_of(80, 3));
-  const auto few = rounds_of(40, 2), more = rounds_of(40, 5);  // --resume with more repetitions goes on
+  const auto few = rounds_of(40, 2), more = rounds_of(40, 5);  // --resume can add repetitions
   EXPECT_TRUE(std::equal(few.begin(), few.end(), more.begin()));
 }
 
-// Each point is as often early as late: over 400 rounds of 10 points the mean place of one is 4.5 with a standard
+// Each point is early as often as late: over 400 rounds of 10 points the mean place of one is 4.5 with a standard
 // error of sqrt((100 - 1) / 12 / 400) = 0.14; the largest of ten deviations stays below four of these.
-TEST(Sweep, NoPointIsEarlyOrLateAsARule) {
+TEST(Sweep, ShufflesWithoutBias) {
   std::vector<double> sums(10);
   for (const auto& round : rounds_of(1, 400)) {
     for (std::size_t i = 0; i < round.size(); ++i) sums[round[i]] += static_cast<double>(i);
@@ -97,7 +97,7 @@ TEST(Sweep, NoPointIsEarlyOrLateAsARule) {
   for (const double sum : sums) EXPECT_NEAR(sum / 400, 4.5, 0.57);
 }
 
-TEST(Sweep, SeveralBenchmarksAreInterleavedToo) {
+TEST(Sweep, ShufflesSeveralBenchmarks) {
   const std::string text = R"({"schema": "verbscope.sweep/1", "benchmark": ["send_rate", "recv_rate"],
     "vary": {"size": [1, 2, 3, 4, 5, 6, 7, 8]}, "repetitions": 2})";
   const auto points = expand_sweep(parse_sweep(text, "s"), "null");
@@ -108,7 +108,7 @@ TEST(Sweep, SeveralBenchmarksAreInterleavedToo) {
   EXPECT_LT(in_first_half, 8);
 }
 
-TEST(Sweep, PointsKnowTheirEntryWhichMayHaveALabel) {
+TEST(Sweep, PointsHaveTheEntryAndItsLabel) {
   const Sweep sweep = parse_sweep(sweep_text(R"("vary": {"size": [1, 2]}, "points": [{"label": "one", "load": 1},
     {"fabrics": ["null"]}, {"load": 2}], "show": ["rate_mops", "extra"])"),
                                   "s.json");
@@ -123,28 +123,28 @@ TEST(Sweep, PointsKnowTheirEntryWhichMayHaveALabel) {
   EXPECT_EQ(entries, (std::vector<std::size_t>{0, 0, 2, 2}));
 }
 
-TEST(Sweep, LabelsAndShownKeysAreChecked) {
+TEST(Sweep, ChecksLabelsAndShownKeys) {
   EXPECT_THAT(parse_error(sweep_text(R"("points": [{"label": 1}])")), testing::HasSubstr("points[0]: label"));
   EXPECT_THAT(parse_error(sweep_text(R"("show": [])")), testing::HasSubstr("at least one key"));
   EXPECT_THAT(parse_error(sweep_text(R"("show": "rate_mops")")), testing::HasSubstr("show"));
   EXPECT_THAT(parse_error(sweep_text(R"("fixed": {"a": 1}, "label": "x")")), testing::HasSubstr("label"));
 }
 
-TEST(Sweep, NothingButABenchmarkIsOnePointWithoutOptions) {
+TEST(Sweep, ABenchmarkAloneIsOnePoint) {
   EXPECT_EQ(params_of(R"({"schema": "verbscope.sweep/1", "benchmark": "send_rate"})"),
             (std::vector<std::string>{"{}"}));
 }
 
-TEST(Sweep, FabricsKeepPointsToTheirCluster) {
+TEST(Sweep, FabricsLimitPointsToTheirCluster) {
   const std::string text =
       sweep_text(R"("fabrics": ["sim:cib", "sim:cx3"], "points": [{"fabrics": ["sim:cib"], "size": 1}, {"size": 2}])");
   EXPECT_EQ(params_of(text, "sim:cib").size(), 2u);
   EXPECT_EQ(params_of(text, "sim:/tmp/a/cib.json").size(), 2u);
   EXPECT_EQ(params_of(text, "sim:cx3"), (std::vector<std::string>{R"({"size":2})"}));
-  EXPECT_EQ(error_of([&] { params_of(text, "null"); }), R"(s.json: has no point for null: see its "fabrics")");
+  EXPECT_EQ(error_of([&] { params_of(text, "null"); }), R"(s.json: no point runs on null: see its "fabrics")");
 }
 
-TEST(Sweep, AFabricsKindAllowsAllOfThatKind) {
+TEST(Sweep, AFabricKindAllowsAllOfThatKind) {
   EXPECT_TRUE(fabric_allowed({"sim"}, "sim:cx"));
   EXPECT_FALSE(fabric_allowed({"sim"}, "verbs"));
   EXPECT_FALSE(fabric_allowed({"sim:cib"}, "sim:cx"));
@@ -159,7 +159,7 @@ TEST(Sweep, SetReplacesTheKeyEverywhere) {
   EXPECT_EQ(dump_json(points[0].params), R"({"load":5,"size":9})");
 }
 
-TEST(Sweep, VaryReplacesTheKeyEverywhereAndTurnsFastest) {
+TEST(Sweep, VaryReplacesTheKeyEverywhereAndVariesFastest) {
   Sweep sweep = parse_sweep(sweep_text(R"("fixed": {"load": 1}, "vary": {"size": [1, 2]})"), "s");
   vary_key(sweep, "load", {3, 4});
   std::vector<std::string> params;
@@ -168,7 +168,7 @@ TEST(Sweep, VaryReplacesTheKeyEverywhereAndTurnsFastest) {
                                               R"({"load":3,"size":2})", R"({"load":4,"size":2})"}));
 }
 
-TEST(Sweep, OptionsOfOneFabricStandOverFixedAndBelowPoints) {
+TEST(Sweep, FixedOnOverridesFixedAndPointsOverrideFixedOn) {
   const std::string text = sweep_text(
       R"("fixed": {"load": 1, "duration": "3s"}, "fixed_on": {"sim": {"duration": "1ms"}, "sim:cx3": {"load": 2}},
          "points": [{}, {"duration": "2ms"}])");
@@ -179,7 +179,7 @@ TEST(Sweep, OptionsOfOneFabricStandOverFixedAndBelowPoints) {
             R"(s.json: "size" is in both fixed_on and vary)");
 }
 
-// The points of a sweep that was compared with the fake benchmark.
+// The points of a sweep that was checked with the fake benchmark.
 std::vector<std::string> checked_params(const std::string& rest, const std::string& fabric = "sim:cib") {
   Sweep sweep = parse_sweep(sweep_text(rest), "s.json");
   check_sweep(sweep, parse_benchmark_spec(kFakeDescription, "d"));
@@ -188,7 +188,7 @@ std::vector<std::string> checked_params(const std::string& rest, const std::stri
   return out;
 }
 
-TEST(Sweep, AnOptionMayFollowFromOthersAndFromDefaults) {
+TEST(Sweep, ComputesFormulasFromOptionsAndDefaults) {
   EXPECT_EQ(checked_params(R"("fixed": {"post_list": "clients / 2"}, "vary": {"clients": [4, 8]})"),
             (std::vector<std::string>{R"({"clients":4,"post_list":2})", R"({"clients":8,"post_list":4})"}));
   // 64 is the default of size; a formula may name another one.
@@ -198,13 +198,13 @@ TEST(Sweep, AnOptionMayFollowFromOthersAndFromDefaults) {
             (std::vector<std::string>{R"({"post_list":3,"size":5})"}));
 }
 
-TEST(Sweep, AFormulaWithoutAValueNamesFileKeyAndReason) {
+TEST(Sweep, FormulaErrorsNameFileKeyAndReason) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {R"("fixed": {"post_list": "clients / 2", "clients": 5})", {"\"post_list\"", "5 / 2 leaves a remainder"}},
       {R"("fixed": {"post_list": "clients / 2"})", {"\"post_list\"", "\"clients\" has no value"}},
       {R"--("fixed": {"post_list": "size / (size - 64)"})--", {"\"post_list\"", "divided by 0"}},
       {R"("fixed": {"post_list": "clientz / 2"})", {"\"post_list\"", "did you mean clients?"}},
-      {R"("fixed": {"post_list": "load / 2"})", {"\"post_list\"", "load is no whole number"}},
+      {R"("fixed": {"post_list": "load / 2"})", {"\"post_list\"", "load is not a whole number"}},
       {R"("fixed": {"post_list": "size +"})", {"\"post_list\"", "ends where a value is expected"}},
       {R"("fixed": {"post_list": "(size"})", {"\"post_list\"", "parenthesis is not closed"}},
       {R"("fixed": {"post_list": "size 2"})", {"\"post_list\"", "expected an operator at"}},
@@ -218,14 +218,14 @@ TEST(Sweep, AFormulaWithoutAValueNamesFileKeyAndReason) {
   }
 }
 
-TEST(Sweep, OnHardwareTheHostsAreTheClients) {
+TEST(Sweep, IgnoresClientsOnHardware) {
   EXPECT_EQ(checked_params(R"("vary": {"clients": [4, 8], "size": [1, 2]})", "verbs"),
             (std::vector<std::string>{R"({"size":1})", R"({"size":2})"}));
   EXPECT_THAT(error_of([] { checked_params(R"("fixed": {"clients": 4, "post_list": "clients"})", "verbs"); }),
-              testing::HasSubstr("on hardware the hosts are the clients"));
+              testing::HasSubstr("on hardware, the hosts file gives the number of clients"));
 }
 
-TEST(Sweep, TheFabricsOfAFileAreKnownWords) {
+TEST(Sweep, RejectsUnknownFabrics) {
   for (const char* wrong : {"cib", "sim5", "sim:", "verb", ""}) {
     for (const char* form :
          {R"("fabrics": ["{}"])", R"("points": [{{"fabrics": ["{}"]}}])", R"("fixed_on": {{"{}": {{}}}})"}) {
@@ -237,20 +237,20 @@ TEST(Sweep, TheFabricsOfAFileAreKnownWords) {
   }
 }
 
-TEST(Sweep, ItsOwnPlacesAreTheFabricsThatNeedNoHosts) {
-  const auto places = [](const std::string& rest) { return own_places(parse_sweep(sweep_text(rest), "s")); };
+TEST(Sweep, ListsTheFabricsThatNeedNoHosts) {
+  const auto places = [](const std::string& rest) { return fabrics_without_hosts(parse_sweep(sweep_text(rest), "s")); };
   EXPECT_EQ(places(R"("fabrics": ["sim:cx3", "verbs", "sim:cib"])"), (std::vector<std::string>{"sim:cx3", "sim:cib"}));
   EXPECT_EQ(places(R"("points": [{"fabrics": ["null"]}, {"fabrics": ["sim:cib", "null"]}])"),
             (std::vector<std::string>{"null", "sim:cib"}));
   EXPECT_TRUE(places(R"("fabrics": ["sim"])").empty());
 }
 
-TEST(Sweep, MalformedJsonIsReportedWithItsLine) {
+TEST(Sweep, ReportsTheLineOfMalformedJson) {
   EXPECT_THAT(parse_error("{\n\"schema\": \"verbscope.sweep/1\",\n\"benchmark\" \"x\"}"),
               testing::StartsWith("s.json:3: "));
 }
 
-TEST(Sweep, EachMistakeOfFormNamesFileAndKey) {
+TEST(Sweep, FormErrorsNameFileAndKey) {
   EXPECT_EQ(parse_error(R"({"schema": "verbscope.sweep/2", "benchmark": "x"})"),
             R"(s.json: key "schema": expected "verbscope.sweep/1", got "verbscope.sweep/2")");
   EXPECT_THAT(parse_error(sweep_text(R"("varry": {})")),
@@ -263,25 +263,26 @@ TEST(Sweep, EachMistakeOfFormNamesFileAndKey) {
             R"(s.json: vary: "size": expected single values in the list, got array)");
   EXPECT_EQ(parse_error(sweep_text(R"("fixed": {"size": [1]})")),
             R"(s.json: fixed: "size": expected one value, got array)");
-  EXPECT_EQ(parse_error(sweep_text(R"("fixed": {"a-b": 1, "a_b": 2})")), R"(s.json: fixed: "a_b" appears twice)");
+  EXPECT_EQ(parse_error(sweep_text(R"("fixed": {"a-b": 1, "a_b": 2})")),
+            R"(s.json: fixed: "a_b" is given more than once)");
   EXPECT_EQ(parse_error(sweep_text(R"("fixed": {"size": 1}, "vary": {"size": [2]})")),
             R"(s.json: "size" is in both fixed and vary)");
   EXPECT_EQ(parse_error(sweep_text(R"("points": [{}, {"size": 1}], "vary": {"size": [2]})")),
-            R"(s.json: points[1]: "size" is in vary as well)");
+            R"(s.json: points[1]: "size" is also in vary)");
   EXPECT_THAT(parse_error(sweep_text(R"("points": [])")), testing::HasSubstr("at least one point"));
   EXPECT_THAT(parse_error(sweep_text(R"("points": [3])")), testing::HasSubstr("points[0]: expected an object"));
 }
 
-TEST(Sweep, MorePointsThanTheLimitAreRefusedBeforeTheyAreMade) {
+TEST(Sweep, RejectsTooManyPointsBeforeExpandingThem) {
   std::string vary;
   for (const char* key : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
     vary += (vary.empty() ? "\"" : ", \"") + std::string(key) + "\": [1, 2, 3, 4, 5, 6, 7, 8, 9]";
   }
   EXPECT_EQ(parse_error(sweep_text("\"vary\": {" + vary + "}")),
-            "s.json: points, vary, repetitions: they make more than 20000 points");  // 9^8 = 43 million
+            "s.json: points, vary and repetitions give more than 20000 points");  // 9^8 = 43 million
 }
 
-TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {
+TEST(Sweep, ChecksKeysAndValuesAgainstTheBenchmark) {
   EXPECT_EQ(check_error(R"("fixed": {"sise": 1})"),
             R"(s.json: fixed: send_rate has no option "sise"; did you mean size?)");
   EXPECT_EQ(check_error(R"("vary": {"size": [1, "2"]})"), R"(s.json: vary: "size": expected an integer, got "2")");
@@ -295,7 +296,7 @@ TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {
             R"(s.json: vary: key "size": expected integer from 0 to 4096, got number -1)");
   EXPECT_THAT(check_error(R"("points": [{"size": 4097}])"), testing::StartsWith(R"(s.json: points[0]: key "size")"));
   EXPECT_THAT(check_error(R"("fixed": {"size": 18446744073709551615})"), testing::HasSubstr("from 0 to 4096"));
-  for (const char* zero : {"0", "\"0s\"", "1e-15"}) {  // the last is less than a picosecond, which is what is counted
+  for (const char* zero : {"0", "\"0s\"", "1e-15"}) {  // the last is below the resolution of 1 ps
     EXPECT_EQ(check_error(fmt::format(R"("vary": {{"duration": [1, {}]}})", zero)),
               fmt::format(R"(s.json: vary: "duration": expected more than 0, got {})", zero));
   }
@@ -308,7 +309,7 @@ TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {
 }
 
 // A point has one record.
-TEST(Sweep, RefusesOptionsByWhichABenchmarkWritesManyRecordsOrNone) {
+TEST(Sweep, RejectsOptionsThatWriteSeveralRecordsOrNone) {
   for (const std::string option : {"all", "run_infinitely"}) {
     std::string description = kFakeDescription;
     const BenchmarkSpec spec = parse_benchmark_spec(description.replace(description.find("validate"), 8, option), "d");
@@ -319,7 +320,7 @@ TEST(Sweep, RefusesOptionsByWhichABenchmarkWritesManyRecordsOrNone) {
   }
 }
 
-TEST(Sweep, TheSeedOfTheLastRepetitionIsOneOfTheBenchmarks) {
+TEST(Sweep, ChecksTheSeedOfTheLastRepetition) {
   const BenchmarkSpec spec = parse_benchmark_spec(kFakeDescription, "d");  // seeds up to 1000
   const auto sweep = [](const std::string& rest) { return parse_sweep(sweep_text(rest), "s.json"); };
   Sweep fits = sweep(R"("seed": 999, "repetitions": 2)");
@@ -329,14 +330,14 @@ TEST(Sweep, TheSeedOfTheLastRepetitionIsOneOfTheBenchmarks) {
   EXPECT_THAT(check_error(R"("seed": 18446744073709551615, "repetitions": 2)"), testing::HasSubstr("the largest seed"));
 }
 
-TEST(Sweep, GoodValuesOfEveryTypePass) {
+TEST(Sweep, AcceptsValidValuesOfEveryType) {
   const std::string good =
       R"("fixed": {"connection": "UD", "size": 0, "load": 1, "validate": true, "duration": "2ms"}, "vary": {"post_list": [1]})";
   Sweep parsed = parse_sweep(sweep_text(good), "s");
   EXPECT_NO_THROW(check_sweep(parsed, parse_benchmark_spec(kFakeDescription, "d")));
 }
 
-TEST(Sweep, AnEntryMayBeForOneOfTheBenchmarks) {
+TEST(Sweep, AnEntryMayNameOneBenchmark) {
   const auto text = [](const char* points) {
     return fmt::format(R"({{"schema": "verbscope.sweep/1", "benchmark": ["send_rate", "recv_rate"], "points": {}}})",
                        points);
@@ -350,20 +351,20 @@ TEST(Sweep, AnEntryMayBeForOneOfTheBenchmarks) {
   EXPECT_EQ(points[1].benchmark, "recv_rate");
   EXPECT_NO_THROW(check_sweep(sweep, parse_benchmark_spec(kFakeDescription, "d")));  // "own" is recv_rate's
   EXPECT_EQ(error_of([&] { parse_sweep(text(R"([{"benchmark": "read_rate"}])"), "s"); }),
-            R"(s: points[0]: "benchmark": "read_rate" is none of the sweep's)");
+            R"(s: points[0]: "benchmark": "read_rate" is not one of the sweep's benchmarks)");
   EXPECT_EQ(error_of([&] { parse_sweep(text(R"([{"benchmark": "send_rate"}])"), "s"); }),
             R"(s: no entry of points is for benchmark "recv_rate")");
 }
 
-TEST(Sweep, APointKnowsWhereItStandsInItsFigure) {
+TEST(Sweep, RecordsThePlaceOfAPointInItsFigure) {
   const Sweep sweep = parse_sweep(sweep_text(R"("figure": "p Fig 1", "vary": {"load": [1], "size": [1, 2]},
     "points": [{"label": "one"}], "show": ["rate_mops", "extra"])"),
                                   "s.json");
-  EXPECT_EQ(dump_json(point_standing(sweep, expand_sweep(sweep, "null")[1])),
+  EXPECT_EQ(dump_json(sweep_properties(sweep, expand_sweep(sweep, "null")[1])),
             R"({"sweep":"s.json","place":1,"label":"one","along":"size","figure":"p Fig 1","show":["extra"]})");
 }
 
-TEST(Sweep, SeveralBenchmarksEachHaveAllPoints) {
+TEST(Sweep, EachBenchmarkRunsAllPoints) {
   const Sweep sweep = parse_sweep(
       R"({"schema": "verbscope.sweep/1", "benchmark": ["send_rate", "recv_rate"], "vary": {"size": [1, 2]}})", "s");
   const std::vector<Point> points = expand_sweep(sweep, "null");

@@ -1,4 +1,4 @@
-// Processes on other hosts, held by a handle: what they leave here, and that nothing of them is left there.
+// Tasks on other hosts: their results here, and that no process remains there.
 #include "harness/cluster/task.hpp"
 
 #include <csignal>
@@ -22,7 +22,7 @@ class TaskTest : public testing::Test {
   std::unique_ptr<Task> start(const TaskSpec& spec) {
     return std::make_unique<Task>(launcher_, host_named("node1"), kHolder, spec);
   }
-  // Whether it holds within 20 s.
+  // True if the condition holds within 20 s.
   static bool wait(Task& task, const std::function<bool()>& satisfied) {
     return wait_children({&task.child()}, Clock::now() + milliseconds(20'000), nullptr, satisfied) ==
            WaitEnd::satisfied;
@@ -38,7 +38,7 @@ class TaskTest : public testing::Test {
 // The record option comes last: in these scripts it is "$1".
 constexpr const char* kWriteRecord = "echo \"{$VERBSCOPE_SECRET}\" > \"${1#*=}\"; ";
 
-TEST_F(TaskTest, ItsOutputEndAndRecordArrive) {
+TEST_F(TaskTest, ReturnsOutputEndAndRecord) {
   const auto task = start(spec(std::string(kWriteRecord) + "echo one; echo two >&2; exit 3"));
   ASSERT_TRUE(wait_end(*task));
   EXPECT_FALSE(task->succeeded());
@@ -48,7 +48,7 @@ TEST_F(TaskTest, ItsOutputEndAndRecordArrive) {
   EXPECT_EQ(read_text(folder_.file("record.json")), "{hidden}\n");
 }
 
-TEST_F(TaskTest, TheSecretIsOnNoCommandLine) {
+TEST_F(TaskTest, KeepsTheSecretOffCommandLines) {
   const auto task = start(spec("for p in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $p; echo; done 2>/dev/null"));
   ASSERT_TRUE(wait_end(*task));
   EXPECT_TRUE(task->succeeded());
@@ -56,7 +56,7 @@ TEST_F(TaskTest, TheSecretIsOnNoCommandLine) {
   EXPECT_THAT(task->output(), testing::Not(testing::HasSubstr("hidden")));
 }
 
-TEST_F(TaskTest, HostileArgumentsArriveUnchanged) {
+TEST_F(TaskTest, PassesHostileArgumentsUnchanged) {
   TaskSpec hostile = spec("printf '<%s>' \"$@\"");
   hostile.command.insert(hostile.command.end(), {"$(id)", "a'b", "; exit 9", "new\nline", "\"}"});
   const auto task = start(hostile);
@@ -64,7 +64,7 @@ TEST_F(TaskTest, HostileArgumentsArriveUnchanged) {
   EXPECT_THAT(task->output(), testing::StartsWith("<$(id)><a'b><; exit 9><new\nline><\"}><--out_json_file="));
 }
 
-TEST_F(TaskTest, EndingItHereEndsItThere) {
+TEST_F(TaskTest, EndingATaskEndsTheRemoteProgram) {
   const auto task = start(spec("trap '' TERM; sleep 1000 & echo $!; wait"));
   ASSERT_TRUE(wait(*task, [&task] { return task->output().ends_with("\n"); }));
   task->end(milliseconds(10'000));
@@ -73,7 +73,7 @@ TEST_F(TaskTest, EndingItHereEndsItThere) {
   EXPECT_TRUE(is_gone_soon(std::stoi(task->output())));
 }
 
-TEST_F(TaskTest, WhenTheConnectionIsCutItEndsThere) {
+TEST_F(TaskTest, ALostConnectionEndsTheRemoteProgram) {
   const auto task = start(spec("echo $$; exec sleep 1000"));
   ASSERT_TRUE(wait(*task, [&task] { return task->output().ends_with("\n"); }));
   task->child().signal(SIGKILL);
@@ -84,17 +84,17 @@ TEST_F(TaskTest, WhenTheConnectionIsCutItEndsThere) {
   EXPECT_TRUE(is_gone_soon(std::stoi(task->output())));
 }
 
-TEST_F(TaskTest, ItEndsThereWhenNobodyAsksAnyMore) {
+TEST_F(TaskTest, TheRemoteProgramEndsAtItsTimeLimit) {
   const auto task = start(spec("sleep 1000", milliseconds(300)));
   ASSERT_TRUE(wait_end(*task));
-  EXPECT_EQ(task->end_text(), "killed by signal 15 (Terminated), no end after 300 ms");
+  EXPECT_EQ(task->end_text(), "killed by signal 15 (Terminated), not finished after 300 ms");
 }
 
-TEST_F(TaskTest, ItIsSilentOnlyWhenItsHostIs) {
+TEST_F(TaskTest, MeasuresTheSilenceOfTheHost) {
   const auto task = start(spec("sleep 1000"));
   const auto start = Clock::now();
   wait_children({&task->child()}, start + kHoldBeat + milliseconds(1500), nullptr, [] { return false; });
-  EXPECT_LT(task->silence(), kHoldBeat + milliseconds(1000)) << "it beats while the program says nothing";
+  EXPECT_LT(task->silence(), kHoldBeat + milliseconds(1000)) << "the holder sends beats while the program is silent";
   task->child().signal(SIGSTOP);
   wait_children({&task->child()}, Clock::now() + kHoldBeat + milliseconds(1500), nullptr, [] { return false; });
   EXPECT_GT(task->silence(), kHoldBeat + milliseconds(1000));
@@ -102,13 +102,13 @@ TEST_F(TaskTest, ItIsSilentOnlyWhenItsHostIs) {
   ASSERT_TRUE(wait(*task, [&task] { return task->silence() < milliseconds(500); }));
 }
 
-TEST_F(TaskTest, AProgramThatIsNotThereIsItsEnd) {
+TEST_F(TaskTest, ReportsAMissingRemoteProgram) {
   const auto task = start({.command = {"/nowhere/send_rate"}, .environment = {}, .record_file = folder_.file("r")});
   ASSERT_TRUE(wait_end(*task));
   EXPECT_EQ(task->end_text(), "cannot start /nowhere/send_rate: No such file or directory");
 }
 
-TEST_F(TaskTest, AHostWithoutTheHolderIsALostConnection) {
+TEST_F(TaskTest, ReportsAHostWithoutVerbscopeAsALostConnection) {
   Task task(launcher_, host_named("node1"), "/nowhere/verbscope", spec("true"));
   ASSERT_TRUE(wait_end(task));
   EXPECT_EQ(task.end_text(), "connection lost (exit status 127)");

@@ -21,7 +21,7 @@ constexpr std::size_t kMemory = 1 << 16;
 constexpr int kAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr int kRecvDepth = 512;
-constexpr int kSenders = 4;  // of the peer, where the program receives
+constexpr int kSenders = 4;  // of the peer, if the program receives
 
 void check(int error) {
   if (error != 0) throw std::runtime_error("verbs failed: " + std::to_string(error));
@@ -49,7 +49,7 @@ struct Machine {
     return reinterpret_cast<std::byte*>((reinterpret_cast<std::uint64_t>(memory.get()) + 4095) & ~std::uint64_t{4095});
   }
   ibv_cq* make_cq() { return cqs.emplace_back(provider.create_cq(context, 4096, nullptr)); }
-  // A way to the node with this number.
+  // The address of the node with this number.
   ibv_ah* make_ah(int node) {
     ibv_ah_attr attr{};
     attr.port_num = 1;
@@ -78,7 +78,7 @@ struct Machine {
   std::vector<ibv_cq*> cqs;
 };
 
-// To RTS, towards the QP `peer` of the node with this number (on UD of no account).
+// Moves the QP to RTS, connected to the QP `peer` of the node with this number (ignored on UD).
 void bring_up(Machine& machine, ibv_qp* qp, const Knobs& knobs, int node, std::uint32_t peer) {
   const bool reliable = qp->qp_type == IBV_QPT_RC, datagram = qp->qp_type == IBV_QPT_UD;
   ibv_qp_attr attr{};
@@ -108,7 +108,7 @@ void bring_up(Machine& machine, ibv_qp* qp, const Knobs& knobs, int node, std::u
   check(machine.provider.modify_qp(qp, &attr, mask));
 }
 
-// A QP with its requests, and how many of them are under way.
+// A QP with its requests, and the number of outstanding ones.
 struct Queue {
   ibv_qp* qp = nullptr;
   std::vector<ibv_send_wr> wrs;
@@ -118,11 +118,11 @@ struct Queue {
   int owed_recvs = 0;
 };
 
-// What one thread of the program has.
+// State of one thread of the program.
 struct Thread {
   std::vector<Queue> queues;
   std::vector<ibv_cq*> cqs;
-  std::uint32_t number = 0;  // as the trace knows it
+  std::uint32_t number = 0;  // in the trace
   std::uint64_t done = 0, done_at_begin = 0;
   Picos began{0}, ended{0};
 };
@@ -130,8 +130,8 @@ struct Thread {
 Queue make_queue(const Knobs& knobs, ibv_qp* qp, const ibv_mr& mr, std::uint64_t remote, std::uint32_t rkey, ibv_ah* ah,
                  std::uint32_t peer) {
   Queue queue{.qp = qp, .wrs = {}, .sges = {}};
-  // A whole number of rounds, so that signals fall evenly; longer than a window, with as many addresses as are asked
-  // for.
+  // A whole number of rounds, so that signals are even; longer than a window, with the requested number of
+  // addresses.
   const std::size_t ring = static_cast<std::size_t>(std::max(knobs.window, 512));
   queue.wrs.resize(ring);
   queue.sges.resize(ring);
@@ -240,7 +240,7 @@ class Program {
     if (knobs_.receives) add_senders();
   }
 
-  // Machines of the peer send more than the program can take.
+  // The peers send more than the program can receive.
   void add_senders() {
     Knobs knobs;
     knobs.size = knobs_.size;
@@ -256,7 +256,7 @@ class Program {
   }
 
   void post_recvs(const Thread& thread, ibv_qp* qp, int count) {
-    driver::be_thread(thread.number);
+    driver::set_thread(thread.number);
     std::array<ibv_recv_wr, 64> wrs{};
     ibv_sge sge{.addr = reinterpret_cast<std::uint64_t>(own_.base()), .length = 1024, .lkey = own_.mr->lkey};
     for (int left = count; left > 0; left -= knobs_.recv_list) {
@@ -272,8 +272,8 @@ class Program {
     }
   }
 
-  // Threads of a simulated machine are fibers: the trace is told which of them goes on.
-  static void be(Thread& thread) { driver::be_thread(thread.number); }
+  // Threads of a simulated machine are fibers: the trace needs the number of the running one.
+  static void be(Thread& thread) { driver::set_thread(thread.number); }
 
   void note(SimNode& node, Thread& thread) const {
     if (thread.began == Picos(0) && node.now() >= knobs_.run / 4) {
@@ -349,7 +349,7 @@ class Program {
     }
   }
 
-  // What of the process's counts is this program's.
+  // The counts of this program among those of the process.
   driver::Summary of_this_context(driver::Summary all) const {
     const std::uint32_t context = all.contexts.back().number;
     std::erase_if(all.uses, [&](const driver::QueueUse& use) { return all.qps[use.qp].context != context; });

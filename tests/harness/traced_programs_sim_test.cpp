@@ -1,5 +1,5 @@
-// Programs on simulated clusters, each with one planted flaw: the finding of that flaw comes first, and with the flaw
-// mended the rate rises as was foretold. What is foretold is reckoned from the trace; what it becomes is simulated.
+// Programs on simulated clusters, each with one planted flaw. The first finding is that flaw, and fixing it
+// raises the rate as predicted. Predictions are computed from the trace; rates are simulated.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ std::vector<Flawed> programs() {
   const auto add = [&all](const char* finding, const Knobs& mended, auto&& flaw) {
     all.push_back({finding, with(mended, flaw), mended});
   };
-  // Datagrams with two lines of inline payload, in lists, of which each has a completion.
+  // Datagrams with two lines of inline payload, in lists with one completion each.
   const Knobs datagrams = with({}, [](Knobs& k) { k.size = 60; });
   add("one by one", with(datagrams, [](Knobs& k) { k.qps = 8; }), [](Knobs& k) { k.list = 1; });
   add("not inline", with(datagrams, [](Knobs& k) { k.cluster = "cx6", k.size = 32; }),
@@ -76,7 +76,7 @@ class TracedProgram : public testing::TestWithParam<std::size_t> {
   const Flawed it = programs()[GetParam()];
 };
 
-TEST_P(TracedProgram, ItsFlawIsFoundFirstAndMendedGainsWhatWasForetold) {
+TEST_P(TracedProgram, FixingTheFirstFindingGivesThePredictedGain) {
   const Ran flawed = test::run_program(it.flawed), mended = test::run_program(it.mended);
   const auto findings = find_costs(flawed.program, load_profile(it.flawed.cluster));
   SCOPED_TRACE(fmt::format("{}: {:.2f} Mops, mended {:.2f}; findings: {}", it.finding, flawed.mops, mended.mops,
@@ -86,7 +86,7 @@ TEST_P(TracedProgram, ItsFlawIsFoundFirstAndMendedGainsWhatWasForetold) {
   EXPECT_NEAR(mended.mops / flawed.mops / (1 + findings[0].gain_percent / 100), 1, 0.2);
 }
 
-TEST_P(TracedProgram, WithoutItsFlawThereIsNoFindingAbove5Percent) {
+TEST_P(TracedProgram, AFixedProgramHasNoFindingAbove5Percent) {
   const Ran clean = test::run_program(it.mended);
   const auto findings = find_costs(clean.program, load_profile(it.mended.cluster), 5);
   EXPECT_TRUE(findings.empty()) << it.finding << ": " << told(findings);

@@ -1,5 +1,5 @@
-// Runs instead of the closed form: which resource is the limit, by a runner whose world is known; which points run
-// again and how; and what is said where that is not possible.
+// Limits found by runs: searches with a runner whose limits are known, the points that run again,
+// and the messages if no run is possible.
 #include "harness/what_if/what_if.hpp"
 
 #include <fstream>
@@ -7,8 +7,8 @@
 #include "analysis/explain.hpp"
 #include "harness/what_if/change_search.hpp"
 #include "harness/what_if/limit_search.hpp"
-#include "harness/what_if/point_again.hpp"
-#include "harness/what_if/twice.hpp"
+#include "harness/what_if/point_options.hpp"
+#include "harness/what_if/simulated_runs.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {
@@ -20,7 +20,7 @@ const Set kAll{Resource::outstanding,      Resource::requester_unit,    Resource
                Resource::pcie_to_nic,      Resource::wire_out,          Resource::wqe_cache,      Resource::wqe_fetch,
                Resource::qp_context_cache, Resource::translation_cache, Resource::dma_reads};
 
-// A world in which each resource allows a rate, twice of it twice that, and the least of them is what comes.
+// Each resource allows a rate that doubles with it. The rate of a run is the lowest of them.
 class World {
  public:
   explicit World(std::map<Resource, double> allowed) : allowed_(std::move(allowed)) {}
@@ -41,7 +41,7 @@ class World {
     return least;
   }
 
-  Set broken{};  // a run with twice of one of these fails
+  Set broken{};  // a run with one of these doubled fails
   int runs = 0;
 
  private:
@@ -55,9 +55,9 @@ class World {
   std::map<Resource, double> allowed_;
 };
 
-// The closed form takes latency for the limit, and runs show that it is the translations. Four runs show that it is
-// one of eight, and two each halve these: 4, 2, 1 remain.
-TEST(LimitSearch, FindsWhatTheClosedFormPutsLastWithFewRuns) {
+// The closed form names latency as the limit; runs show that it is the translation cache. Four runs narrow it down to
+// one of eight, and two runs each halve these: 4, 2, 1 remain.
+TEST(LimitSearch, FindsTheLastCandidateWithFewRuns) {
   World world({{Resource::translation_cache, 10}, {Resource::cpu, 100}});
   const LimitSearch::Found found = world.search().find();
   EXPECT_EQ(found.limits, Set{Resource::translation_cache});
@@ -65,14 +65,14 @@ TEST(LimitSearch, FindsWhatTheClosedFormPutsLastWithFewRuns) {
   EXPECT_LE(world.runs, 4 + 2 * 3);
 }
 
-TEST(LimitSearch, AsksNoFurtherWhenAllOthersTogetherBringNothing) {
+TEST(LimitSearch, StopsIfTheOthersTogetherGainNothing) {
   World world({{Resource::outstanding, 10}, {Resource::cpu, 100}});
   EXPECT_EQ(world.search().find().limits, Set{Resource::outstanding});
   EXPECT_EQ(world.runs, 4);  // latency, the two likeliest, all others together
 }
 
-// Of two that help the one that brings more is the limit, though the other one is likelier.
-TEST(LimitSearch, WhatBringsMostIsTheLimit) {
+// If two resources help, the one with the larger gain is the limit, although the other is more likely.
+TEST(LimitSearch, ReturnsTheResourceWithTheLargestGain) {
   LimitSearch search({Resource::cpu, Resource::wire_out}, {}, 10, [](const std::vector<Set>& sets) {
     std::vector<TrialOutcome> out;
     for (const Set& set : sets) out.push_back({.mops = set[0] == Resource::cpu ? 13.0 : 14.0});
@@ -83,7 +83,7 @@ TEST(LimitSearch, WhatBringsMostIsTheLimit) {
   EXPECT_NEAR(found.gain, 1.4, 1e-9);
 }
 
-TEST(LimitSearch, TwoThatBringNothingAloneAreNamedTogether) {
+TEST(LimitSearch, FindsAPairWithoutSingleGains) {
   World world({{Resource::requester_unit, 10}, {Resource::pcie_to_nic, 10}, {Resource::cpu, 15}});
   const LimitSearch::Found found =
       world.search({Resource::requester_unit, Resource::cpu, Resource::pcie_to_nic}).find();
@@ -91,32 +91,32 @@ TEST(LimitSearch, TwoThatBringNothingAloneAreNamedTogether) {
   EXPECT_NEAR(found.gain, 1.5, 1e-9);
 }
 
-// Neither of the pair is among the likeliest: what all bring together is reduced to them.
-TEST(LimitSearch, APairIsFoundWhereverItStands) {
+// Neither resource of the pair is among the likeliest: the set of all is reduced to the pair.
+TEST(LimitSearch, FindsAPairAtAnyPosition) {
   World world({{Resource::wqe_fetch, 10}, {Resource::dma_reads, 10}, {Resource::cpu, 100}});
   const LimitSearch::Found found = world.search().find();
   EXPECT_EQ(found.limits, (Set{Resource::wqe_fetch, Resource::dma_reads}));
   EXPECT_NEAR(found.gain, 2, 1e-9);
 }
 
-// Alone the wire brings a fifth, then the CPU is full: the wire alone is the limit.
-TEST(LimitSearch, OneThatHelpsAloneIsNamedAlone) {
+// Doubling the wire alone gains a fifth, then the CPU is full: the wire alone is the limit.
+TEST(LimitSearch, PrefersASingleResource) {
   World world({{Resource::wire_out, 10}, {Resource::cpu, 12}});
   const LimitSearch::Found found = world.search({Resource::cpu, Resource::wire_out, Resource::dma_reads}).find();
   EXPECT_EQ(found.limits, Set{Resource::wire_out});
   EXPECT_NEAR(found.gain, 1.2, 1e-9);
 }
 
-// 2 % is no gain, not even of all together.
-TEST(LimitSearch, WhereNothingRaisesTheRateNothingIsNamed) {
+// 2 % is below the smallest gain, even for all resources together.
+TEST(LimitSearch, FindsNothingIfNothingRaisesTheRate) {
   LimitSearch search(kAll, {}, 10, [](const std::vector<Set>& sets) {
     return std::vector<TrialOutcome>(sets.size(), TrialOutcome{.mops = 10.2});
   });
   EXPECT_TRUE(search.find().limits.empty());
 }
 
-// A group with a run that fails is taken apart; who fails alone is named and takes no part.
-TEST(LimitSearch, ARunThatFailsIsNamedAndHidesNoOther) {
+// A group whose run fails is split; a resource that fails alone is reported and left out.
+TEST(LimitSearch, ReportsAFailedRunAndContinues) {
   World world({{Resource::dma_reads, 10}, {Resource::cpu, 100}});
   world.broken = {Resource::wire_out};
   LimitSearch search = world.search();
@@ -126,8 +126,8 @@ TEST(LimitSearch, ARunThatFailsIsNamedAndHidesNoOther) {
   EXPECT_TRUE(world.search().find().limits.empty());
 }
 
-// Twice of everything is no group with others: it would hide that they bring nothing.
-TEST(LimitSearch, WhatStandsApartIsDoubledWithNoOther) {
+// Doubling everything is never combined with others, because it would hide that they gain nothing.
+TEST(LimitSearch, DoublesApartResourcesAlone) {
   bool mixed = false;
   LimitSearch search(kAll, {Resource::outstanding}, 10, [&mixed](const std::vector<Set>& sets) {
     std::vector<TrialOutcome> out;
@@ -142,13 +142,13 @@ TEST(LimitSearch, WhatStandsApartIsDoubledWithNoOther) {
   EXPECT_FALSE(mixed);
 }
 
-// A program whose rate is known for all options; `refused` are values that it does not take.
+// A program whose rate is known for all options. It rejects the values in `refused`.
 class Program {
  public:
   explicit Program(std::function<double(const Json&)> rate) : rate_(std::move(rate)) {}
 
-  ChangeSearch search(std::vector<OptionLadder> ladders, RunBudget budget = {}) {
-    return {std::move(ladders), run(Json::object()), budget, [this](const std::vector<Json>& changes) {
+  ChangeSearch search(std::vector<OptionChoices> choices, RunBudget budget = {}) {
+    return {std::move(choices), run(Json::object()), budget, [this](const std::vector<Json>& changes) {
               std::vector<TrialOutcome> out;
               for (const Json& each : changes) out.push_back(run(each));
               return out;
@@ -168,7 +168,7 @@ class Program {
   std::function<double(const Json&)> rate_;
 };
 
-OptionLadder numbers(const std::string& name, int now, int high) {
+OptionChoices numbers(const std::string& name, int now, int high) {
   return {.option = name, .now = now, .number = true, .high = static_cast<double>(high)};
 }
 
@@ -176,8 +176,8 @@ double value(const Json& options, const char* name, double fallback) {
   return options.value(name, fallback);
 }
 
-// Eight threads give 8, and each up to 14 one more; 15 and more are refused.
-TEST(ChangeSearch, FindsTheLargestValueThatTheProgramTakes) {
+// Eight threads give 8 Mops, and each thread up to 14 one more; 15 and more are rejected.
+TEST(ChangeSearch, FindsTheLargestAcceptedValue) {
   Program program([](const Json& options) {
     const double threads = value(options, "threads", 8);
     return threads > 14 ? 0 : threads;
@@ -189,16 +189,16 @@ TEST(ChangeSearch, FindsTheLargestValueThatTheProgramTakes) {
   EXPECT_NEAR(found[0].outcome.mops, 14, 1e-9);
 }
 
-// From 128 down to 16 nothing changes, and from 8 on everything stays in the cache.
-TEST(ChangeSearch, LooksFartherThanWhereNothingChanges) {
+// From 128 down to 16 nothing changes; at 8 and below everything fits into the cache.
+TEST(ChangeSearch, TriesFartherValuesAfterNoChange) {
   Program program([](const Json& options) { return value(options, "window", 128) <= 8 ? 100.0 : 50.0; });
   const std::vector<TriedChange> found = program.search({numbers("window", 128, 4096)}).find();
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0].options, Json({{"window", 8}}));
 }
 
-// A peak at twice the value, with a cliff before four times.
-TEST(ChangeSearch, LooksNearerWhereFartherDoesHarm) {
+// A peak at double the value, and a cliff before four times the value.
+TEST(ChangeSearch, TriesNearerValuesAfterALoss) {
   Program program([](const Json& options) {
     const double qp = value(options, "qp", 4);
     return qp > 8 ? 1.0 : qp;
@@ -208,8 +208,8 @@ TEST(ChangeSearch, LooksNearerWhereFartherDoesHarm) {
   EXPECT_EQ(found[0].options, Json({{"qp", 8}}));
 }
 
-// Lists bring half, inlining alone nothing, and both three times as much.
-TEST(ChangeSearch, CombinesAChangeThatHelpsOnlyBesideAnother) {
+// Lists gain 50 %, inlining alone gains nothing, and both together triple the rate.
+TEST(ChangeSearch, CombinesAChangeThatHelpsOnlyWithAnother) {
   Program program([](const Json& options) {
     const bool list = value(options, "post_list", 1) > 1, inlined = value(options, "inline_size", 0) > 0;
     return list && inlined ? 30.0 : list ? 15.0 : 10.0;
@@ -223,7 +223,7 @@ TEST(ChangeSearch, CombinesAChangeThatHelpsOnlyBesideAnother) {
 }
 
 // Neither lists nor more QPs help alone.
-TEST(ChangeSearch, FindsAPairOfWhichNeitherHelpsAlone) {
+TEST(ChangeSearch, FindsAPairWithoutSingleGains) {
   Program program([](const Json& options) {
     return value(options, "post_list", 1) > 1 && value(options, "qp", 1) > 1 ? 20.0 : 10.0;
   });
@@ -232,8 +232,8 @@ TEST(ChangeSearch, FindsAPairOfWhichNeitherHelpsAlone) {
   EXPECT_EQ(found[0].options.size(), 2u);
 }
 
-// Inlining takes a lock that threads share, and pays where each has its own register.
-TEST(ChangeSearch, FindsAWordThatHarmsAloneBesideARegisterOfItsOwn) {
+// Inlining needs a lock that threads share; it helps if each has its own register.
+TEST(ChangeSearch, CombinesAHarmfulWordWithOwnRegisters) {
   Program program([](const Json& options) {
     const bool inlined = value(options, "inline_size", 0) > 0, own = options.contains("uars");
     return inlined ? (own ? 25.0 : 3.0) : 20.0;
@@ -246,19 +246,19 @@ TEST(ChangeSearch, FindsAWordThatHarmsAloneBesideARegisterOfItsOwn) {
   EXPECT_NEAR(found[0].outcome.mops, 25, 1e-9);
 }
 
-TEST(ChangeSearch, WhereNothingHelpsAllNeighboursWereRun) {
+TEST(ChangeSearch, RunsAllSingleChangesIfNothingHelps) {
   Program program([](const Json&) { return 10.0; });
   ChangeSearch search = program.search({numbers("qp", 4, 4096), {.option = "pages", .now = "4k", .values = {"2m"}}});
   EXPECT_TRUE(search.find().empty());
   EXPECT_EQ(search.neighbours(), search.neighbours_run());
-  // 1, 2, 8, 16 and 64 QPs (16 times less is 1 again), and the other pages; the base run is the seventh.
+  // 1, 2, 8, 16 and 64 QPs (a sixteenth is 1 again), and the other page size; the base run is the seventh.
   EXPECT_EQ(search.neighbours(), 6u);
   EXPECT_EQ(program.runs, 7u);
 }
 
-TEST(ChangeSearch, ABudgetThatAPersonGaveIsKeptAndTheRestCounted) {
+TEST(ChangeSearch, ObeysAGivenBudgetAndCountsTheRest) {
   Program program([](const Json&) { return 10.0; });
-  std::vector<OptionLadder> many;
+  std::vector<OptionChoices> many;
   for (const char* name : {"a", "b", "c", "d"}) many.push_back(numbers(name, 16, 4096));
   ChangeSearch search = program.search(many, parse_budget("3"));
   search.find();
@@ -266,7 +266,7 @@ TEST(ChangeSearch, ABudgetThatAPersonGaveIsKeptAndTheRestCounted) {
   EXPECT_GT(search.neighbours(), 3u);
 }
 
-// One change brings 20 of 10 at most, two bring 40.
+// One change reaches 20 Mops at most, two reach 40.
 TEST(ChangeSearch, ReachesATargetWithTheFewestChanges) {
   const auto rate = [](const Json& options) {
     return 10 * (value(options, "threads", 1) > 1 ? 2.0 : 1) * (value(options, "qp", 1) > 1 ? 2.0 : 1) *
@@ -285,7 +285,7 @@ TEST(ChangeSearch, ReachesATargetWithTheFewestChanges) {
   EXPECT_FALSE(parse_target_rate("100").reached(reach("100").outcome));
 }
 
-TEST(ChangeSearch, BadBudgetsAndTargetsAreRefusedByName) {
+TEST(ChangeSearch, RejectsBadBudgetsAndTargets) {
   for (const char* text : {"", "x", "-1", "10 apples", "0 Mops", "1e999"})
     EXPECT_THAT(error_of([&] { parse_target_rate(text); }), testing::HasSubstr("--target")) << text;
   for (const char* text : {"", "ten", "-1", "12345678"})
@@ -294,12 +294,12 @@ TEST(ChangeSearch, BadBudgetsAndTargetsAreRefusedByName) {
   EXPECT_EQ(parse_budget("10s").time, std::chrono::seconds(10));
 }
 
-TEST(Twice, HalvesTimesDoublesSizesAndChangesASharedParameterOnce) {
+TEST(DoubleResources, HalvesTimesAndDoublesSizesOnce) {
   const Json profile = Json::parse(R"({"wire": {"pcie_lanes": {"value": 8}, "port_gbit_per_s": {"value": 56.5}},
     "link": {"mmio_gap_ns": {"value": 5}}, "host": {"doorbell_ns": {"value": 40}},
     "nic": {"next_packet_ns": {"value": 30}, "gather_ns": {"value": 0}, "wqe_cache_bytes": {"value": 100}}})");
   const auto twice = [&profile](const Set& resources, const char* section, const char* key) {
-    return profile_with_twice(profile, resources)[section][key]["value"];
+    return double_resources(profile, resources)[section][key]["value"];
   };
   EXPECT_EQ(twice({Resource::pcie_to_nic}, "wire", "pcie_lanes"), 16);
   EXPECT_EQ(twice({Resource::pcie_to_nic}, "link", "mmio_gap_ns"), 2.5);
@@ -307,14 +307,14 @@ TEST(Twice, HalvesTimesDoublesSizesAndChangesASharedParameterOnce) {
   EXPECT_EQ(twice({Resource::wire_out}, "wire", "port_gbit_per_s"), 113.0);
   EXPECT_EQ(twice({Resource::requester_unit, Resource::responder_unit}, "nic", "next_packet_ns"), 15);
   EXPECT_EQ(twice({Resource::cpu, Resource::driver_lock}, "host", "doorbell_ns"), 20);
-  EXPECT_EQ(twice_as_fast(profile)["host"]["doorbell_ns"]["value"], 20);
+  EXPECT_EQ(double_speed(profile)["host"]["doorbell_ns"]["value"], 20);
   EXPECT_TRUE(can_double(profile, Resource::wqe_cache));
   EXPECT_FALSE(can_double(profile, Resource::dma_reads));    // no such parameter here
-  EXPECT_FALSE(can_double(profile, Resource::outstanding));  // options do
+  EXPECT_FALSE(can_double(profile, Resource::outstanding));  // determined by options
 }
 
-// Every parameter that the table names is one of each profile that ships.
-TEST(Twice, EveryResourceCanBeDoubledOnEveryClusterThatShips) {
+// Every parameter in the table exists in each shipped profile.
+TEST(DoubleResources, DoublesEveryResourceOfEveryShippedCluster) {
   for (const std::string& name : list_configs("clusters")) {
     const Json profile = read_json_file(find_config("clusters", name));
     for (const Resource each : kAll) EXPECT_EQ(can_double(profile, each), each != Resource::outstanding) << name;
@@ -325,23 +325,23 @@ BenchmarkSpec fake_spec() {
   return parse_benchmark_spec(kFakeDescription, "fake");
 }
 
-TEST(PointAgain, HasTheOptionsInForceAndNotThoseOfHardware) {
+TEST(PointOptions, EffectivePointLeavesOutOptionsOfHardware) {
   Record record = fake_record("sim:cib");
   record.config =
       Json{{"connection", "UD"}, {"size", 64},          {"post_list", 16}, {"validate", false}, {"clients", 3},
            {"load", 1.0},        {"duration_s", 0.002}, {"seed", 7},       {"ports", 2}};
-  const Point point = point_again(record, fake_spec());
+  const Point point = effective_point(record, fake_spec());
   EXPECT_EQ(point.params, Json({{"connection", "UD"}, {"post_list", 16}, {"clients", 3}, {"duration", 0.002}}));
   EXPECT_EQ(point.seed, 7u);
   record.environment["simulated"] = false;
-  EXPECT_FALSE(point_again(record, fake_spec()).params.contains("duration"));
+  EXPECT_FALSE(effective_point(record, fake_spec()).params.contains("duration"));
   EXPECT_EQ(with_options(point, {{"post_list", 32.0}}).params["post_list"], Json(32));
   EXPECT_EQ(with_options(point, {{"header_only", true}, {"size", 0}}).params.contains("size"), false);
 }
 
-TEST(PointAgain, OptionsMakeTwiceOfQueuesAndOfWhatIsOutstanding) {
+TEST(PointOptions, DoublesQueuesAndOutstandingOperationsByOptions) {
   Record record = fake_record("sim:cib");
-  const auto twice = [&record](Resource of) { return twice_by_options(record, of); };
+  const auto twice = [&record](Resource of) { return doubling_options(record, of); };
   record.config = Json{{"window", 16}, {"tx_depth", 128}, {"rx_depth", 8}, {"outs", 1}};
   EXPECT_EQ(twice(Resource::outstanding), Json({{"window", 32}}));
   EXPECT_EQ(twice(Resource::recv_queue), Json({{"rx_depth", 16}}));
@@ -355,8 +355,8 @@ TEST(PointAgain, OptionsMakeTwiceOfQueuesAndOfWhatIsOutstanding) {
   EXPECT_TRUE(twice(Resource::outstanding).is_null());
 }
 
-// What the command line did not say the program chooses again; `-l16` and `--post-list=16` say it.
-TEST(PointAgain, AsGivenHasTheOptionsOfTheCommandLine) {
+// The program chooses the options again that the command line does not give; `-l16` and `--post-list=16` give one.
+TEST(PointOptions, PointAsGivenHasTheOptionsOfTheCommandLine) {
   Record record = fake_record("sim:cib");
   record.config = Json{{"connection", "UD"}, {"post_list", 16}, {"clients", 3}};
   record.environment["command_line"] = Json{"send_rate", "-l16"};
@@ -373,8 +373,8 @@ TEST(PointAgain, AsGivenHasTheOptionsOfTheCommandLine) {
             "send_rate --fabric 'sim:a b' --events --size 60");
 }
 
-// A program whose rate in Mops is the number of PCIe lanes of the profile that it is given, 16 on cib; `body` runs
-// before it writes that.
+// A program whose rate in Mops is the number of PCIe lanes of its profile (16 on cib). `body` runs
+// before it writes the record.
 struct Simulated {
   explicit Simulated(const std::string& body = "")
       : fake(
@@ -397,9 +397,9 @@ struct Simulated {
   RunCache cache;
 };
 
-TEST(WhatIf, RunsNameTheLimitWhateverTheClosedFormSays) {
+TEST(WhatIf, RunsOverrideTheClosedForm) {
   Simulated simulated;
-  const Record record = Simulated::record(16);  // nothing was counted: the closed form does not decide
+  const Record record = Simulated::record(16);  // no counters: the closed form cannot decide
   const Explanation it = simulated.of(record);
   EXPECT_EQ(it.not_run, "");
   ASSERT_TRUE(it.runs.has_value());
@@ -415,18 +415,18 @@ TEST(WhatIf, RunsNameTheLimitWhateverTheClosedFormSays) {
                                                testing::HasSubstr("No change helps: all")));
 }
 
-TEST(WhatIf, ARecordOfHardwareNeedsItsClusterAndARateThatIsAlike) {
+TEST(WhatIf, RequiresAClusterAndASimilarRateForHardware) {
   Simulated simulated;
   const Record near = Simulated::record(14, "verbs"), far = Simulated::record(10, "verbs");
   EXPECT_THAT(simulated.of(near).not_run, testing::HasSubstr("--cluster"));
   EXPECT_EQ(simulated.of(near, "cib").not_run, "");
   const Explanation other = simulated.of(far, "cib");
-  EXPECT_THAT(other.not_run, testing::HasSubstr("+60 % off"));
+  EXPECT_THAT(other.not_run, testing::HasSubstr("+60 %"));
   EXPECT_THAT(explain_text(other), testing::HasSubstr("By the closed form"));
   EXPECT_EQ(explain_json(other).at("limit"), Json());
 }
 
-TEST(WhatIf, WhereTheBaseRunFailsOrNothingCanRunTheReasonIsGiven) {
+TEST(WhatIf, ReportsWhyNoRunIsPossible) {
   EXPECT_THAT(Simulated("exit 3").of(Simulated::record(16)).not_run, testing::HasSubstr("exit status 3"));
   Simulated simulated;
   EXPECT_THAT(simulated.of(Simulated::record(16, "null")).not_run, testing::HasSubstr("\"null\""));
@@ -436,7 +436,7 @@ TEST(WhatIf, WhereTheBaseRunFailsOrNothingCanRunTheReasonIsGiven) {
   EXPECT_THAT(simulated.of(foreign).not_run, testing::HasSubstr("own_rate"));
 }
 
-TEST(WhatIf, AFailingRunOfOneResourceLeavesTheOthers) {
+TEST(WhatIf, ContinuesAfterAFailedRunOfOneResource) {
   const Record record = Simulated::record(16);
   const Explanation it = Simulated("grep -q '\"port_gbit_per_s\":{\"value\":109' \"$p\" && exit 3").of(record);
   EXPECT_EQ(it.not_run, "");
@@ -444,8 +444,8 @@ TEST(WhatIf, AFailingRunOfOneResourceLeavesTheOthers) {
   EXPECT_EQ(capacity(it.limits[0].load.resource), Resource::pcie_to_nic);
 }
 
-// The second answer makes the base run again, whose record it needs, and no other.
-TEST(WhatIf, RunsAreKeptBesideTheResults) {
+// The second explanation repeats only the base run, because it needs its record.
+TEST(WhatIf, CachesRunsBesideTheResults) {
   const TempFolder folder;
   const std::string file = folder.file("runs");
   {

@@ -77,7 +77,7 @@ class Slurm(unittest.TestCase):
         process = self.start("none", "--launcher", "slurm")
         said, _ = process.communicate(timeout=LIMIT_S)
         self.assertEqual((process.returncode, len(said.splitlines())), (1, 1), said)
-        self.assertIn("this is no Slurm allocation", said)
+        self.assertIn("not inside a Slurm allocation", said)
 
     def test_what_sbatch_refuses_is_told(self):
         process = self.start("refused", "--array", "2", "--sbatch=--partition=nowhere")

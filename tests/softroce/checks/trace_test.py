@@ -42,7 +42,7 @@ class Trace(TracedTest):
         program = self.start_program("verified", BIN / "verbscope", "trace", "--verify", "--json", self.folder / "verified.json", "--",
                                      "/usr/bin/python3", LOOP, 20, 3, 4)
         self.assertEqual(program.finish(), 0, program.describe())
-        self.assertIn("verified     rxe0: no queue memory to look at: the adapter is none of mlx4 and mlx5\n", program.err.read_text())
+        self.assertIn("verified     rxe0: queue memory is not readable: the adapter is none of mlx4 and mlx5\n", program.err.read_text())
         (record,) = self.records("verified")
         self.assertEqual(record["counters"][0]["extra"]["verified"],
                          [{"device": "rxe0", "no_memory": "the adapter is none of mlx4 and mlx5"}])

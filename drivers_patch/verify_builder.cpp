@@ -1,13 +1,11 @@
-#include "drivers_patch/verified_builder.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <span>
 
 #include "drivers_patch/builder_calls.hpp"
-#include "drivers_patch/checks.hpp"
 #include "drivers_patch/process.hpp"
+#include "drivers_patch/verify.hpp"
 
 namespace verbscope::driver {
 
@@ -15,16 +13,16 @@ namespace verbscope::driver {
 // provider's lock admits one thread to the queue, and so to this.
 struct CheckedBuilder {
   static constexpr RecordKind kKind = RecordKind::checked_builder;
-  static constexpr std::size_t kMax = 64;  // requests compared per batch
+  static constexpr std::size_t kMaxRequests = 64;  // requests compared per batch
   RecordHead head;
   BuilderCalls* of = nullptr;
   CheckedQueue* queue = nullptr;  // null if the batch is not checked
-  PostTurn turn;
+  PendingPost post;
   std::uint32_t position = 0;
   bool open = false;  // the last request has no data yet
   Request last;
   std::size_t requests = 0;
-  ReckonedWqe reckoned[kMax];
+  ExpectedWqe expected[kMaxRequests];
   ibv_qp_ex calls{};
 };
 
@@ -38,8 +36,8 @@ CheckedBuilder& builder_of(const ibv_qp_ex* qp) {
 void finish_request(CheckedBuilder& builder) {
   if (!builder.open) return;
   builder.open = false;
-  if (builder.requests < CheckedBuilder::kMax) {
-    builder.reckoned[builder.requests] = reckon(builder.queue->queue.family, builder.of->qp->facts, builder.last);
+  if (builder.requests < CheckedBuilder::kMaxRequests) {
+    builder.expected[builder.requests] = expected_wqe(builder.queue->queue.family, builder.of->qp->facts, builder.last);
   }
   ++builder.requests;
 }
@@ -58,16 +56,16 @@ void verified_start(ibv_qp_ex* qp) {
   end_batch(builder);
   builder.queue = queue;
   if (queue == nullptr) return;
-  builder.turn = begin_post(*builder.queue);
-  builder.position = next_of(*builder.queue);
+  builder.post = begin_post(*builder.queue);
+  builder.position = next_position_of(*builder.queue);
 }
 
-Look look_at(const CheckedBuilder& builder) {
-  Look look(*builder.queue, builder.position);
-  const std::size_t compared = std::min(builder.requests, CheckedBuilder::kMax);
-  for (const ReckonedWqe& reckoned : std::span(builder.reckoned).first(compared)) look.compare(reckoned);
-  look.leave_out(builder.requests - compared);
-  return look;
+PostCheck compare_post(const CheckedBuilder& builder) {
+  PostCheck post_check(*builder.queue, builder.position);
+  const std::size_t compared = std::min(builder.requests, CheckedBuilder::kMaxRequests);
+  for (const ExpectedWqe& expected : std::span(builder.expected).first(compared)) post_check.compare(expected);
+  post_check.skip(builder.requests - compared);
+  return post_check;
 }
 
 // The batch is written, but its doorbell is not rung. After wr_complete other threads may write.
@@ -77,17 +75,17 @@ int verified_complete(ibv_qp_ex* qp) {
   CheckedQueue* const queue = builder.queue;
   if (queue == nullptr) return builder.calls.wr_complete(qp);
   const std::size_t requests = builder.requests;
-  const PostTurn turn = builder.turn;
-  std::optional<Look> look;
-  if (turn.alone) look.emplace(look_at(builder));
+  const PendingPost post = builder.post;
+  std::optional<PostCheck> post_check;
+  if (post.alone) post_check.emplace(compare_post(builder));
   builder.queue = nullptr;
   const int result = builder.calls.wr_complete(qp);
-  if (result == 0 && look) {
-    const std::uint32_t next = next_position(queue->queue, look->position());
-    if (is_alone(*queue, turn)) look->compare_end(next);
-    look->count();
+  if (result == 0 && post_check) {
+    const std::uint32_t next = next_position(queue->queue, post_check->position());
+    if (is_only_post(*queue, post)) post_check->compare_end(next);
+    post_check->count();
   } else if (result == 0) {
-    count_left_out(*queue->checks, requests);
+    count_skipped(*queue->checks, requests);
   }
   end_post(*queue);
   return result;
