@@ -17,8 +17,7 @@ DoorbellRegisters registers_of_process() {
   DoorbellRegisters registers;
   const char* const total = std::getenv("MLX5_TOTAL_UUARS");
   const int asked = total == nullptr ? 0 : std::atoi(total);
-  if (asked > static_cast<int>(DoorbellRegisters::kMinExclusive))
-    registers.total = static_cast<std::uint32_t>(asked);
+  if (asked > static_cast<int>(DoorbellRegisters::kMinExclusive)) registers.total = static_cast<std::uint32_t>(asked);
   return registers;
 }
 
