@@ -22,7 +22,7 @@ void Quanta::at(Picos when, std::function<void()> action) {
   const Picos time = std::max(when, now());
   if (in_quantum_) {
     if (processes_.size() > 1)
-      fail("a simulated thread scheduled an action in a cluster of {} partitions; only one is allowed",
+      fail("a simulated thread scheduled an action in a cluster of {} partitions; it must have one partition",
            processes_.size());
     Engine& engine = processes_.front()->engine;
     engine.set_horizon(std::min(engine.horizon(), time.count()));

@@ -114,7 +114,8 @@ class OutstandingReads : public testing::TestWithParam<std::uint8_t> {};
 
 // With cables of 100 us, a READ takes four cables: two for the request, two for the response. All other times of a READ
 // add up to about 2 us. So one group of READs, as large as the limit, leaves per round trip of 400 us. The counters are
-// read in the middle of each round trip, when the group has arrived and its responses have not.
+// read after three quarters of each round trip, when the requests have arrived and their responses have not. The 2 us
+// of 31 earlier round trips shift this by less than a cable.
 TEST_P(OutstandingReads, AreAtMostTheLimitOfTheConnection) {
   constexpr std::uint64_t kReads = 32;
   constexpr Picos kCable = std::chrono::microseconds(100), kRoundTrip = 4 * kCable;
@@ -124,7 +125,7 @@ TEST_P(OutstandingReads, AreAtMostTheLimitOfTheConnection) {
   OneSided pair(IBV_QPT_RC, {.reads = GetParam()}, profile);
   for (std::uint64_t i = 0; i < kReads; ++i) ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 64)), 0);
   for (std::uint64_t sent = limit; sent <= kReads; sent += limit) {
-    pair.pass(sent == limit ? kRoundTrip * 5 / 8 : kRoundTrip);
+    pair.pass(sent == limit ? kRoundTrip * 3 / 4 : kRoundTrip);
     EXPECT_EQ(pair.cluster.nic_counts(0).packets_sent, sent);
     EXPECT_EQ(pair.cluster.nic_counts(1).reads_served, sent);
     EXPECT_THAT(pair.a.poll_sends(), SizeIs(sent == limit ? 0 : limit));

@@ -86,7 +86,7 @@ TEST(ClusterWire, ErrorNamesMissingOrUnknownKey) {
 TEST(ClusterWire, RefusesOtherSchema) {
   Json profile = cib_profile();
   profile["schema"] = "verbscope.cluster/2";
-  EXPECT_THAT(error_of(profile), testing::HasSubstr("key \"schema\": \"verbscope.cluster/2\" is not known"));
+  EXPECT_THAT(error_of(profile), testing::HasSubstr("key \"schema\": \"verbscope.cluster/2\" is not supported"));
   profile.erase("schema");
   EXPECT_THAT(error_of(profile), testing::HasSubstr("key \"schema\" is missing"));
 }
