@@ -26,12 +26,12 @@ std::string_view end_of(FileKind kind) {
   return kind == FileKind::svg ? "</svg>" : "%%EOF";
 }
 
-// A number from `least` to `most`, or nothing.
-std::optional<double> number_in(const std::string& text, double least, double most) {
+// A number from `min` to `max`, or nothing.
+std::optional<double> number_in(const std::string& text, double min, double max) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  return is_whole && value >= least && value <= most ? std::optional(value) : std::nullopt;
+  return is_whole && value >= min && value <= max ? std::optional(value) : std::nullopt;
 }
 
 // Runs gnuplot on the script and writes the figure to `figure`. Discards gnuplot's standard error: it quotes the
@@ -91,13 +91,12 @@ const char* gnuplot_color(std::size_t n) {
 }
 
 void set_size(FigureForm& form, const std::string& text) {
-  constexpr double kLeast = 1, kMost = 40;
+  constexpr double kMin = 1, kMax = 40;
   const std::size_t cross = std::min(text.find('x'), text.size());
-  const auto width = number_in(text.substr(0, cross), kLeast, kMost);
-  const auto height = cross < text.size() ? number_in(text.substr(cross + 1), kLeast, kMost) : std::nullopt;
+  const auto width = number_in(text.substr(0, cross), kMin, kMax);
+  const auto height = cross < text.size() ? number_in(text.substr(cross + 1), kMin, kMax) : std::nullopt;
   if (!width || !height) {
-    fail_usage("--size: expected WIDTHxHEIGHT in inches, each from {} to {}, as 3.3x2.4, got \"{}\"", kLeast, kMost,
-               text);
+    fail_usage("--size: expected WIDTHxHEIGHT in inches, each from {} to {}, as 3.3x2.4, got \"{}\"", kMin, kMax, text);
   }
   constexpr double kNarrow = 4.5, kSmallPoints = 8;
   form.width_in = *width;
@@ -106,12 +105,11 @@ void set_size(FigureForm& form, const std::string& text) {
 }
 
 void set_font(FigureForm& form, const std::string& text) {
-  constexpr double kLeast = 4, kMost = 40;
+  constexpr double kMin = 4, kMax = 40;
   const std::size_t comma = std::min(text.find(','), text.size());
-  const auto points =
-      comma < text.size() ? number_in(text.substr(comma + 1), kLeast, kMost) : std::optional(form.points);
+  const auto points = comma < text.size() ? number_in(text.substr(comma + 1), kMin, kMax) : std::optional(form.points);
   if (!points || text.empty()) {
-    fail_usage("--font: expected NAME, NAME,POINTS or ,POINTS with {} to {} points, got \"{}\"", kLeast, kMost, text);
+    fail_usage("--font: expected NAME, NAME,POINTS or ,POINTS with {} to {} points, got \"{}\"", kMin, kMax, text);
   }
   if (comma > 0) form.font = text.substr(0, comma);
   form.points = *points;
@@ -130,6 +128,61 @@ std::string gnuplot_terminal(const std::filesystem::path& out, const FigureForm&
                        form.width_in * kPixelsPerInch, form.height_in * kPixelsPerInch, font);
   }
   return fmt::format("set terminal pdfcairo size {}in,{}in noenhanced font {}\n", form.width_in, form.height_in, font);
+}
+
+std::string GnuplotLegend::font() const {
+  return gnuplot_text(gnuplot_font_size(out_, font_points()));
+}
+
+double GnuplotLegend::sample_width(const Entry& entry) const {
+  constexpr double kSample = 3;  // width of a line with its mark, relative to the font size
+  return entry.line.empty() && entry.mark.empty() ? 0 : kSample * font_points();
+}
+
+double GnuplotLegend::height() const {
+  return static_cast<double>(rows().size()) * line_height();
+}
+
+std::vector<std::vector<GnuplotLegend::Placed>> GnuplotLegend::rows() const {
+  constexpr double kEdge = 4;   // points at the left and right edge
+  constexpr double kGap = 1.2;  // between entries, relative to the font size
+  std::vector<std::vector<Placed>> rows(1);
+  double x = kEdge;
+  for (const Entry& entry : entries_) {
+    const double letters = static_cast<double>(entry.text.size());
+    const double room = sample_width(entry) + kGnuplotLetterWidth * letters * font_points();
+    if (!rows.back().empty() && x + room > form_.width_in * kPointsPerInch - kEdge) {
+      rows.emplace_back();
+      x = kEdge;
+    }
+    rows.back().push_back({x, &entry});
+    x += room + kGap * font_points();
+  }
+  return rows;
+}
+
+std::string GnuplotLegend::text() const {
+  constexpr double kLineShare = 0.75;  // of the sample
+  const double width = form_.width_in * kPointsPerInch, height = form_.height_in * kPointsPerInch;
+  std::string out;
+  const auto all = rows();
+  for (std::size_t row = 0; row < all.size(); ++row) {
+    const double y = (static_cast<double>(all.size() - row) - 0.5) * line_height() / height;
+    for (const auto& [x, entry] : all[row]) {
+      const double end = x + kLineShare * sample_width(*entry);
+      if (!entry->line.empty()) {
+        out += fmt::format("set arrow from screen {:.4f},screen {:.4f} to screen {:.4f},screen {:.4f} nohead {}\n",
+                           x / width, y, end / width, y, entry->line);
+      }
+      if (!entry->mark.empty()) {
+        out += fmt::format("set label '' at screen {:.4f},screen {:.4f} point {}\n", (x + end) / 2 / width, y,
+                           entry->mark);
+      }
+      out += fmt::format("set label {} at screen {:.4f},screen {:.4f} left font {}\n", gnuplot_text(entry->text),
+                         (x + sample_width(*entry)) / width, y, font());
+    }
+  }
+  return out;
 }
 
 FileKind figure_kind(const std::filesystem::path& out) {
@@ -152,7 +205,7 @@ void draw_with_gnuplot(const std::filesystem::path& out, const std::string& scri
   }
   constexpr std::size_t kLastBytes = 32;
   if (text.find(end_of(kind), text.size() - std::min(text.size(), kLastBytes)) == text.npos) {
-    fail("cannot write {}: gnuplot did not finish the figure; is the temporary folder full?", out.string());
+    fail("cannot write {}: gnuplot did not finish the figure; the temporary folder may be full", out.string());
   }
   file.write(text);
   file.commit();

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "analysis/keys.hpp"
-#include "analysis/points.hpp"
+#include "analysis/results_files.hpp"
 #include "common/cli.hpp"
 #include "common/option_values.hpp"
 #include "common/terminal.hpp"

@@ -17,8 +17,7 @@ std::string rest_of(const EvidenceRow& row, const std::string& along, const Json
   std::string text;
   for (const auto& [column, value] : row.columns.items()) {
     if (column == along || column == "cluster" || std::ranges::count(with, Json(column)) > 0) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", column,
-                        value.is_string() ? value.get<std::string>() : dump_json(value));
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", column, plain_text(value));
   }
   return text;
 }

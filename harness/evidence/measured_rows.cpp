@@ -34,10 +34,6 @@ Json cell_value(const std::string& cell) {
   return cell;
 }
 
-std::string cell_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : dump_json(value);
-}
-
 // "$column" is the value of that column, anything else itself.
 Json resolved(const Json& value, const Json& cells, const std::string& where) {
   if (!value.is_string() || !value.get<std::string>().starts_with('$')) return value;
@@ -49,7 +45,7 @@ Json resolved(const Json& value, const Json& cells, const std::string& where) {
 bool meets(const Json& when, const Json& cells) {
   return std::ranges::all_of(when.items(), [&cells](const auto& condition) {
     if (!cells.contains(condition.key())) return false;
-    const std::string cell = cell_text(cells.at(condition.key()));
+    const std::string cell = plain_text(cells.at(condition.key()));
     return std::ranges::any_of(condition.value(), [&cell](const Json& each) {
       const auto text = each.template get<std::string>();
       return text.starts_with('~') ? cell.find(text.substr(1)) != std::string::npos : cell == text;
@@ -107,11 +103,11 @@ EvidenceRow MeasuredForms::make_row(const Form& form, const Json& cells, const s
   EvidenceRow row;
   PublishedPoint& point = row.point;
   point.paper = form.set;
-  point.where = cell_text(cells.at("source"));
-  point.cluster = cell_text(resolved(form.cluster, cells, where));
+  point.where = plain_text(cells.at("source"));
+  point.cluster = plain_text(resolved(form.cluster, cells, where));
   point.metric = form.value;
   if (!cells.at(form.value).is_number() || !(cells.at(form.value).get<double>() > 0)) {
-    fail("{}: {}: expected a number above 0, got \"{}\"", where, form.value, cell_text(cells.at(form.value)));
+    fail("{}: {}: expected a number above 0, got \"{}\"", where, form.value, plain_text(cells.at(form.value)));
   }
   point.value = cells.at(form.value).get<double>();
   Json options = Json::object();
@@ -127,7 +123,7 @@ EvidenceRow MeasuredForms::make_row(const Form& form, const Json& cells, const s
   for (const auto& [column, value] : cells.items()) {
     if (column == form.value || column == "source" || std::ranges::count(form.ignored, column) > 0) continue;
     row.columns[column] = value;
-    if ("$" + column != form.cluster) words.push_back(fmt::format("{}={}", column, cell_text(value)));
+    if ("$" + column != form.cluster) words.push_back(fmt::format("{}={}", column, plain_text(value)));
   }
   point.what = fmt::format("{}", fmt::join(words, " "));
   point.id = fmt::format("{}: {}", point.where, point.what);

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/perftest_form.hpp"
+#include "analysis/perftest.hpp"
 #include "harness/import/tool_output.hpp"
 
 namespace verbscope {

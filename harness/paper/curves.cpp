@@ -12,22 +12,18 @@ namespace {
 
 constexpr const char* kRateKey = "rate_mops";
 
-std::string value_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : dump_json(value);
-}
-
 std::string entry_label(const Sweep& sweep, std::size_t entry) {
   if (entry >= sweep.points.size()) return "";
   if (!sweep.points[entry].label.empty()) return sweep.points[entry].label;
   std::vector<std::string> parts;
-  for (const auto& [key, value] : sweep.points[entry].overrides.items()) parts.push_back(key + "=" + value_text(value));
+  for (const auto& [key, value] : sweep.points[entry].overrides.items()) parts.push_back(key + "=" + plain_text(value));
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
 // The label of the table row that holds a point.
 std::string row_label(const Sweep& sweep, const CurvePoint& point) {
   if (sweep.vary.empty()) return entry_label(sweep, point.point.entry);
-  return value_text(point.point.params.at(sweep.vary.back().first));
+  return plain_text(point.point.params.at(sweep.vary.back().first));
 }
 
 // The curve that a point belongs to: "cib batched connection=UD".
@@ -37,7 +33,7 @@ std::string curve_label(const Sweep& sweep, const CurvePoint& point) {
   if (!label.empty()) parts.push_back(label);
   for (std::size_t i = 0; i + 1 < sweep.vary.size(); ++i) {
     const std::string& key = sweep.vary[i].first;
-    parts.push_back(key + "=" + value_text(point.point.params.at(key)));
+    parts.push_back(key + "=" + plain_text(point.point.params.at(key)));
   }
   return fmt::format("{}", fmt::join(parts, " "));
 }
@@ -52,7 +48,7 @@ std::string cell(const Record& record, const std::string& path) {
     at = &*found;
     begin = end + 1;
   }
-  return at->is_number() ? number_text(at->get<double>()) : value_text(*at);
+  return at->is_number() ? number_text(at->get<double>()) : plain_text(*at);
 }
 
 // Adds `label` if it is new.

@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "analysis/loads.hpp"
 #include "analysis/points.hpp"
-#include "analysis/round_trip.hpp"
 
 namespace verbscope {
 namespace {
@@ -112,7 +112,7 @@ class Ladders {
   void machines() {
     values("uars", registers(), {"default", "exclusive"});
     // One outstanding operation at a time does not become faster with more threads or QPs.
-    if (keeps_one_under_way(record_)) return;
+    if (keeps_one_outstanding(record_)) return;
     const double cores = in_profile(profile_, "host", "cores", 1);
     for (const char* name : {"threads", "client_threads", "threads_per_qp"}) number(name, 1, cores);
     for (const char* name : {"qp", "connections", "vms", "clients", "answer_qps"}) number(name, 1, 4096);

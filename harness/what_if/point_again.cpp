@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "analysis/loads.hpp"
 #include "analysis/points.hpp"
-#include "analysis/round_trip.hpp"
 #include "harness/cluster/shell_quote.hpp"
 #include "wire/verb.hpp"
 
@@ -134,7 +134,7 @@ Json twice_by_options(const Record& record, Resource resource) {
   if (resource == Resource::reads_outstanding && number_at(record.config, "outs").value_or(0) * 2 <= kMostReads)
     return twice_of("outs");
   if (resource == Resource::recv_queue) return twice_of("rx_depth");
-  if (resource != Resource::outstanding || keeps_one_under_way(record)) return nullptr;
+  if (resource != Resource::outstanding || keeps_one_outstanding(record)) return nullptr;
   const std::string key = outstanding_option(record);
   Json options = twice_of(key.c_str());
   if (!options.is_null() && key == "window" &&

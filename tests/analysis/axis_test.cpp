@@ -62,5 +62,13 @@ TEST(Axis, TicksWithoutRoomAreLeftOut) {
   EXPECT_EQ(ticks_with_room(axis, false, 200).size(), 9u);
 }
 
+TEST(AxisTitle, EveryQuantityHasItsUnit) {
+  EXPECT_EQ(axis_title("size"), "payload (bytes)");
+  EXPECT_EQ(axis_title("rate_mops"), "rate (Mops)");
+  EXPECT_EQ(axis_title("get_lat_p50_ns"), "get lat p50 (ns)");
+  EXPECT_EQ(axis_title("duration_s"), "duration (s)");
+  EXPECT_EQ(axis_title("lock_retries"), "lock retries");
+}
+
 }  // namespace
 }  // namespace verbscope

@@ -3,6 +3,7 @@
 
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
+#include "analysis/results_files.hpp"
 #include "common/paths.hpp"
 #include "pcie_model/render.hpp"
 #include "tests/harness/fakes.hpp"

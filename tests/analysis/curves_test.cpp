@@ -1,6 +1,5 @@
 // Records as curves: which belong together, and what they are called.
-#include "analysis/curves.hpp"
-
+#include "analysis/plot.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {

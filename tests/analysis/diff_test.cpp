@@ -26,7 +26,7 @@ Diff diff_at(const std::vector<Record>& base, const std::vector<Record>& other, 
   return diff_records(base, other, {.threshold_percent = percent});
 }
 
-Verdict verdict_at(const std::vector<Record>& base, const std::vector<Record>& other, double percent) {
+ChangeVerdict verdict_at(const std::vector<Record>& base, const std::vector<Record>& other, double percent) {
   return diff_at(base, other, percent).rows.at(0).verdict;
 }
 
@@ -36,9 +36,9 @@ TEST(Diff, EqualValuesAreEquivalentHoweverManyThereAre) {
     const double rate = 0.7 * i;
     for (const std::size_t many : {3, 7, 100}) {
       const auto few = runs({rate, rate}), more = runs(std::vector<double>(many, rate));
-      EXPECT_EQ(verdict_at(few, more, 1), Verdict::equivalent) << rate << ", " << many << " runs";
-      EXPECT_EQ(verdict_at(more, few, 1), Verdict::equivalent) << rate << ", " << many << " runs";
-      EXPECT_EQ(verdict_at(more, few, 0), Verdict::inconclusive) << "nothing is nearer than a threshold of 0";
+      EXPECT_EQ(verdict_at(few, more, 1), ChangeVerdict::equivalent) << rate << ", " << many << " runs";
+      EXPECT_EQ(verdict_at(more, few, 1), ChangeVerdict::equivalent) << rate << ", " << many << " runs";
+      EXPECT_EQ(verdict_at(more, few, 0), ChangeVerdict::inconclusive) << "nothing is nearer than a threshold of 0";
     }
   }
 }
@@ -46,8 +46,8 @@ TEST(Diff, EqualValuesAreEquivalentHoweverManyThereAre) {
 // A millionth less in every run is no rounding.
 TEST(Diff, ASmallLossWithoutSpreadIsFound) {
   const auto base = runs({80, 80}), other = runs({79.99992, 79.99992, 79.99992});
-  EXPECT_EQ(verdict_at(base, other, 0), Verdict::slower);
-  EXPECT_EQ(verdict_at(base, other, 1), Verdict::equivalent);
+  EXPECT_EQ(verdict_at(base, other, 0), ChangeVerdict::slower);
+  EXPECT_EQ(verdict_at(base, other, 1), ChangeVerdict::equivalent);
 }
 
 TEST(Diff, EachVerdictHasItsCase) {
@@ -57,25 +57,25 @@ TEST(Diff, EachVerdictHasItsCase) {
                              runs({50.1, 50.2, 49.8, 50.1, 49.9}, 4));
   const auto rows = diff_at(base, slowed, 2).rows;
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0].verdict, Verdict::slower);
+  EXPECT_EQ(rows[0].verdict, ChangeVerdict::slower);
   EXPECT_NEAR(rows[0].ratio, 0.95, 1e-4);
-  EXPECT_EQ(rows[1].verdict, Verdict::inconclusive);
+  EXPECT_EQ(rows[1].verdict, ChangeVerdict::inconclusive);
   EXPECT_TRUE(rows[1].could_decide);
   EXPECT_GT(rows[1].repetitions, 5);
-  EXPECT_EQ(rows[2].verdict, Verdict::equivalent);
-  EXPECT_EQ(diff_at(slowed, base, 2).rows[0].verdict, Verdict::faster);
+  EXPECT_EQ(rows[2].verdict, ChangeVerdict::equivalent);
+  EXPECT_EQ(diff_at(slowed, base, 2).rows[0].verdict, ChangeVerdict::faster);
 }
 
 // 5 % less is surely some change, but with a threshold of 5 % it is not surely more, nor surely less.
 TEST(Diff, AChangeAsLargeAsTheThresholdIsNotDecided) {
   const auto base = runs({80, 80.4, 79.6, 80.2, 79.8}), other = runs({76, 76.4, 75.6, 76.2, 75.8});
-  EXPECT_EQ(verdict_at(base, other, 5), Verdict::inconclusive);
-  EXPECT_EQ(verdict_at(base, other, 10), Verdict::equivalent);
+  EXPECT_EQ(verdict_at(base, other, 5), ChangeVerdict::inconclusive);
+  EXPECT_EQ(verdict_at(base, other, 10), ChangeVerdict::equivalent);
 }
 
 TEST(Diff, OneRunOnASideIsNeverEvidence) {
   const auto diff = diff_at(runs({80}), runs({40, 41, 42}), 3);
-  EXPECT_EQ(diff.rows[0].verdict, Verdict::inconclusive);
+  EXPECT_EQ(diff.rows[0].verdict, ChangeVerdict::inconclusive);
   EXPECT_FALSE(diff.rows[0].interval);
   const std::string text = diff_text(diff);
   const std::size_t said = text.find("no evidence");
@@ -87,11 +87,11 @@ TEST(Diff, OneRunOnASideIsNeverEvidence) {
 TEST(Diff, PointsOfOneSideAreListed) {
   const auto diff = diff_at(runs({80, 81}, 1), runs({80, 81}, 2), 0);
   ASSERT_EQ(diff.rows.size(), 2u);
-  EXPECT_EQ(diff.rows[0].verdict, Verdict::only_base);
-  EXPECT_EQ(diff.rows[1].verdict, Verdict::only_new);
+  EXPECT_EQ(diff.rows[0].verdict, ChangeVerdict::only_base);
+  EXPECT_EQ(diff.rows[1].verdict, ChangeVerdict::only_new);
   EXPECT_NE(gate_failure(diff, false), "") << "no point has a partner";
   const auto more = diff_at(runs({80, 81}, 1), joined(runs({80, 81}, 1), runs({80, 81}, 2)), 3);
-  EXPECT_EQ(more.rows.at(1).verdict, Verdict::only_new);
+  EXPECT_EQ(more.rows.at(1).verdict, ChangeVerdict::only_new);
   EXPECT_EQ(gate_failure(more, false), "");
   EXPECT_NE(gate_failure(more, true), "");
 }
@@ -117,7 +117,7 @@ TEST(Diff, APointThatFailsNowClosesTheGate) {
   after[1].status = RecordStatus::failed;
   after[1].reason = "no end after 3 s";
   const auto diff = diff_at(runs({80, 81}), after, 50);
-  EXPECT_EQ(diff.rows[0].verdict, Verdict::failed);
+  EXPECT_EQ(diff.rows[0].verdict, ChangeVerdict::failed);
   EXPECT_NE(gate_failure(diff, false), "");
   EXPECT_THAT(diff_text(diff), testing::HasSubstr("no end after 3 s"));
 }
@@ -136,9 +136,9 @@ TEST(Diff, APlantedLossIsFoundAndNothingElse) {
     }
     const auto rows = diff_at(base, other, 1).rows;
     for (std::size_t k = 0; k < rows.size(); ++k) {
-      const bool called = rows[k].verdict == Verdict::slower || rows[k].verdict == Verdict::faster;
+      const bool called = rows[k].verdict == ChangeVerdict::slower || rows[k].verdict == ChangeVerdict::faster;
       (k == 2 ? found : false_alarms) += called ? 1 : 0;
-      wrong += k == 2 && rows[k].verdict == Verdict::equivalent ? 1 : 0;
+      wrong += k == 2 && rows[k].verdict == ChangeVerdict::equivalent ? 1 : 0;
     }
   }
   EXPECT_GE(found, 87);
@@ -157,10 +157,10 @@ TEST(Diff, AnyResultMayBeComparedAndMoreLatencyIsSlower) {
   const std::vector<Record> base{with_p99(params, 1000, 0), with_p99(params, 1001, 1)},
       other{with_p99(params, 1100, 0), with_p99(params, 1101, 1)};
   const Diff diff = diff_records(base, other, {.metric = "lat_p99_ns"});
-  EXPECT_EQ(diff.rows.at(0).verdict, Verdict::slower);
+  EXPECT_EQ(diff.rows.at(0).verdict, ChangeVerdict::slower);
   EXPECT_THAT(diff_text(diff), testing::AllOf(testing::HasSubstr("ns"), testing::HasSubstr("+10.0")));
   EXPECT_THAT(gate_failure(diff, false), testing::HasSubstr("1 slower"));
-  EXPECT_EQ(diff_records(other, base, {.metric = "lat_p99_ns"}).rows.at(0).verdict, Verdict::faster);
+  EXPECT_EQ(diff_records(other, base, {.metric = "lat_p99_ns"}).rows.at(0).verdict, ChangeVerdict::faster);
 }
 
 std::vector<Record> with_rereads(std::vector<Record> records, double lines) {
@@ -182,7 +182,7 @@ TEST(Diff, TheCauseIsWhatTheCountersSay) {
   EXPECT_EQ(diff_at(other, base, 3).rows.at(0).cause, "base: WQE cache, 0.7 re-reads per operation");
   EXPECT_EQ(diff_at(base, base, 3).rows.at(0).cause, "");
   const Diff counts = diff_records(base, other, {.metric = "dma_read_lines_per_op"});
-  EXPECT_EQ(counts.rows.at(0).verdict, Verdict::more);
+  EXPECT_EQ(counts.rows.at(0).verdict, ChangeVerdict::more);
   EXPECT_NEAR(counts.rows.at(0).ratio, 1.7, 1e-9);
   EXPECT_EQ(gate_failure(counts, false), "") << "more is no fault by itself";
 }
@@ -232,9 +232,9 @@ TEST(Diff, AnIgnoredOptionDoesNotKeepPointsApart) {
 
 TEST(Diff, WhereNoPointHasAPartnerTheOptionThatDiffersIsNamed) {
   const Diff diff = diff_at(runs({80}, 1), runs({80}, 2), 3);
-  EXPECT_EQ(diff.apart, std::vector<std::string>{"post_list (base 1, new 2)"});
+  EXPECT_EQ(diff.mismatched, std::vector<std::string>{"post_list (base 1, new 2)"});
   EXPECT_THAT(gate_failure(diff, false), testing::HasSubstr("post_list (base 1, new 2)"));
-  EXPECT_TRUE(diff_at(joined(runs({80}, 1), runs({80}, 4)), runs({80}, 1), 3).apart.empty());
+  EXPECT_TRUE(diff_at(joined(runs({80}, 1), runs({80}, 4)), runs({80}, 1), 3).mismatched.empty());
 }
 
 TEST(Diff, AcrossAnOptionTheValuesOfOneFileAreCompared) {
@@ -247,9 +247,10 @@ TEST(Diff, AcrossAnOptionTheValuesOfOneFileAreCompared) {
     }
   }
   const Diff all = diff_across(records, "connection", {});
-  std::vector<Verdict> verdicts;
+  std::vector<ChangeVerdict> verdicts;
   for (const DiffRow& row : all.rows) verdicts.push_back(row.verdict);
-  EXPECT_EQ(verdicts, (std::vector{Verdict::faster, Verdict::faster, Verdict::slower, Verdict::slower}));
+  EXPECT_EQ(verdicts,
+            (std::vector{ChangeVerdict::faster, ChangeVerdict::faster, ChangeVerdict::slower, ChangeVerdict::slower}));
   const Diff two = diff_across(records, "connection=UD,RC", {});
   ASSERT_EQ(two.rows.size(), 2u);
   EXPECT_NEAR(two.rows[0].ratio, 80.1 / 70.1, 1e-4);
@@ -275,7 +276,7 @@ TEST(Diff, AnOptionThatOneSideSetsToTheDefaultOfTheOtherMatches) {
   };
   const Diff diff = diff_at({by_hand(Json::array(), 4)}, {by_hand(Json{"size"}, 8)}, 3);
   EXPECT_EQ(diff.rows.size(), 1u);
-  EXPECT_EQ(diff.not_set, std::vector<std::string>{"clients 4 -> 8"});
+  EXPECT_EQ(diff.unset, std::vector<std::string>{"clients 4 -> 8"});
 }
 
 TEST(Diff, CsvHasALineAPointAndQuotesWhatNeedsIt) {

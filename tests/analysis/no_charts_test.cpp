@@ -2,7 +2,7 @@
 // place.
 #include <gmock/gmock.h>
 
-#include "analysis/report_assets.hpp"
+#include "analysis/report.hpp"
 #include "common/error.hpp"
 
 namespace verbscope {

@@ -1,6 +1,5 @@
 // The figures of papers in a report: published beside ours.
-#include "analysis/paper_figures.hpp"
-
+#include "analysis/report.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {

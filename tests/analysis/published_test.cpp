@@ -139,7 +139,8 @@ TEST(Published, AFigureMayBeAPlaceOnACurve) {
     return R"({"option": "threads", "values": [20, 40, 80, 100], "place": ")" + place + "\"}";
   };
   const auto place_of = [&](const std::string& place, const std::vector<double>& figures) {
-    return parse_published(table_text(point_text("r", with_curve(along(place)))), "p.json")[0].along->place(figures);
+    return parse_published(table_text(point_text("r", with_curve(along(place)))), "p.json")[0].along->find_position(
+        figures);
   };
   // 90 % of the largest are reached at 40, and held up to 80.
   EXPECT_EQ(place_of("reaches", {5, 9.5, 10, 8}), 40);

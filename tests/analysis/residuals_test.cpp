@@ -1,6 +1,5 @@
 // Extra and missing PCIe events get their meaning, from records by hand in which only one thing grows.
-#include "analysis/residuals.hpp"
-
+#include "analysis/compare.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {

@@ -1,8 +1,10 @@
 // Records that are broken, foreign or hostile: a clear error, or no harm.
 #include "analysis/diff.hpp"
 #include "analysis/explain.hpp"
+#include "analysis/perftest.hpp"
+#include "analysis/points.hpp"
 #include "analysis/report.hpp"
-#include "analysis/views.hpp"
+#include "analysis/results_files.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {
@@ -72,7 +74,7 @@ TEST(Robustness, ARateThatIsNullIsNoRate) {
   Record record = sweep_record({{"size", 8}}, 80);
   record.result["rate_mops"] = nullptr;
   EXPECT_EQ(explain_json(explain(record)).at("limit"), Json());
-  EXPECT_EQ(diff_records({record}, {record}, {}).rows[0].verdict, Verdict::only_new);
+  EXPECT_EQ(diff_records({record}, {record}, {}).rows[0].verdict, ChangeVerdict::only_new);
   EXPECT_EQ(perftest_lines({&record}, PerftestForm::json).find("MsgRate"), std::string::npos);
 }
 

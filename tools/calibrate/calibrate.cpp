@@ -10,14 +10,14 @@
 #include "common/output_file.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
-#include "tools/calibrate/bobyqa.hpp"
 #include "harness/evidence/error_figures.hpp"
-#include "tools/calibrate/fit_measurer.hpp"
 #include "harness/evidence/fit_rows.hpp"
-#include "tools/calibrate/joint_fit.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"
+#include "tools/calibrate/bobyqa.hpp"
+#include "tools/calibrate/fit_measurer.hpp"
+#include "tools/calibrate/joint_fit.hpp"
 
 namespace verbscope {
 namespace {

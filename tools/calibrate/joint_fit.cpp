@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "tools/calibrate/bobyqa.hpp"
 #include "harness/evidence/fit_rows.hpp"
+#include "tools/calibrate/bobyqa.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,11 +1,12 @@
-// The output of perftest: names of its tests, facts above its tables, and columns. views.hpp writes records in this
-// form, and harness/import reads it.
+// The output of perftest: names of its tests, facts above its tables, and columns. Exports records in this form;
+// harness/import reads it.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/record.hpp"
 
@@ -50,5 +51,14 @@ std::span<const PerftestColumn> perftest_columns();
 // Bytes per second in perftest's bandwidth units, which it prints as MB/sec and Gb/sec.
 inline constexpr double kPerftestMb = 1024.0 * 1024;
 inline constexpr double kPerftestGb = 1e9 / 8;
+
+// perftest's formats: the documents of --out_json with one key per line, and its text tables.
+enum class PerftestForm { json, table };
+
+// Exports every record that did not fail, with perftest's names and units: one document or row per size with a measured
+// latency, else one per record. `Number_of_qps` counts the QPs of all threads. Bandwidth is in Gb/s with
+// --report_gbits, else in perftest's MB (2^20 bytes). A simulated record has its fabric as device and is marked as
+// simulated. Skips records without a matching perftest test, with one line on stderr. Throws Error if no others exist.
+std::string perftest_lines(const std::vector<const Record*>& records, PerftestForm form);
 
 }  // namespace verbscope

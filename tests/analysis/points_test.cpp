@@ -1,8 +1,8 @@
 // Names that tell the files and the fabrics of one view apart.
-#include "analysis/sources.hpp"
-
 #include <gmock/gmock.h>
 
+#include "analysis/points.hpp"
+#include "analysis/results_files.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {
@@ -47,7 +47,7 @@ std::vector<std::string> fabric_names(const std::vector<std::pair<std::string, s
   }
   const FabricNames names(pointers(records));
   std::vector<std::string> out;
-  for (const Record& record : records) out.push_back(names.of(record));
+  for (const Record& record : records) out.push_back(names.name_of(record));
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Statistics: is one sample of rates slower than another, faster, or equivalent?
+// Statistics of repeated runs: the mean with its confidence interval, and tests whether two samples of rates differ.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,21 @@
 #include <vector>
 
 namespace verbscope {
+
+// Confidence of all intervals in figures.
+inline constexpr double kFigureConfidence = 0.95;
+
+struct MeanInterval {
+  double mean = 0;
+  double low = 0, high = 0;  // at kFigureConfidence, by Student's t; for a single value both equal it
+  std::size_t count = 0;
+};
+
+// Precondition: `values` is not empty.
+MeanInterval mean_interval(const std::vector<double>& values);
+
+// Half the width of the confidence interval of a mean, in standard errors. `freedom`: degrees of freedom of the sample.
+double interval_factor(std::size_t freedom);
 
 // Difference of the logarithms of two samples' geometric means, with the quantities for Welch's t-test ("The
 // generalization of 'Student's' problem when several different population variances are involved", Biometrika 34,
@@ -17,10 +32,10 @@ struct LogDifference {
   double first_variance = 0, second_variance = 0;  // variance of single values, not of the mean
 
   // Probability of an estimate this low or lower (this high or higher) if the true difference is `bound`.
-  double chance_so_low(double bound) const;
-  double chance_so_high(double bound) const;
+  double p_value_below(double bound) const;
+  double p_value_above(double bound) const;
   // Half the width of the confidence interval.
-  double reach(double confidence) const;
+  double half_width(double confidence) const;
 };
 
 // Returns nothing if a side has fewer than two values, which show no spread. Precondition: all values are above 0.
@@ -49,10 +64,10 @@ Claims claims(const LogDifference& difference, double margin);
 std::vector<bool> holm_rejections(const std::vector<double>& p_values, double alpha);
 
 // Upper limit of repetitions_to_decide.
-inline constexpr int kMostRepetitions = 10'000;
+inline constexpr int kMaxRepetitions = 10'000;
 
 // Number of values per sample that lead to a verdict (changed or equivalent) in nine of ten cases. Assumes the present
-// difference and spread, and `comparisons` simultaneous claims at level `alpha`. Returns nothing if kMostRepetitions
+// difference and spread, and `comparisons` simultaneous claims at level `alpha`. Returns nothing if kMaxRepetitions
 // are not enough, because the difference is too close to the margin.
 std::optional<int> repetitions_to_decide(const LogDifference& difference, double margin, double alpha,
                                          std::size_t comparisons);

@@ -1,18 +1,9 @@
-// The form of a figure: size, font, and what stands at its axes.
-#include "analysis/axis_title.hpp"
+// The form of a figure: size and font.
 #include "analysis/gnuplot.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {
 namespace {
-
-TEST(AxisTitle, EveryQuantityHasItsUnit) {
-  EXPECT_EQ(axis_title("size"), "payload (bytes)");
-  EXPECT_EQ(axis_title("rate_mops"), "rate (Mops)");
-  EXPECT_EQ(axis_title("get_lat_p50_ns"), "get lat p50 (ns)");
-  EXPECT_EQ(axis_title("duration_s"), "duration (s)");
-  EXPECT_EQ(axis_title("lock_retries"), "lock retries");
-}
 
 TEST(Gnuplot, ANarrowFigureHasASmallFontUnlessAnotherIsAsked) {
   FigureForm form;

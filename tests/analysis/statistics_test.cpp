@@ -1,9 +1,7 @@
 // The statistics of `verbscope diff`, against closed forms, published examples, and known distributions with a seed.
-#include "analysis/change.hpp"
-
 #include <cmath>
 
-#include "analysis/mean_interval.hpp"
+#include "analysis/statistics.hpp"
 #include "tests/analysis/draw.hpp"
 #include "tests/analysis/records.hpp"
 
@@ -26,9 +24,9 @@ TEST(Change, TwoValuesASideAreAsWorkedOutByHand) {
   EXPECT_NEAR(difference->standard_error, std::sqrt(0.0002), 1e-12);
   EXPECT_NEAR(difference->freedom, 2, 1e-9);
   const auto above = [](double t) { return 0.5 - t / (2 * std::sqrt(2 + t * t)); };
-  EXPECT_NEAR(difference->chance_so_high(0), above(0.06 / std::sqrt(0.0002)), 1e-9);
-  EXPECT_NEAR(difference->chance_so_low(0), 1 - above(0.06 / std::sqrt(0.0002)), 1e-9);
-  EXPECT_NEAR(difference->reach(0.95), 4.302653 * std::sqrt(0.0002), 1e-6);  // t(0.975; 2) of the tables
+  EXPECT_NEAR(difference->p_value_above(0), above(0.06 / std::sqrt(0.0002)), 1e-9);
+  EXPECT_NEAR(difference->p_value_below(0), 1 - above(0.06 / std::sqrt(0.0002)), 1e-9);
+  EXPECT_NEAR(difference->half_width(0.95), 4.302653 * std::sqrt(0.0002), 1e-6);  // t(0.975; 2) of the tables
   const Claims both = claims(*difference, 0.02);
   EXPECT_NEAR(both.changed, 2 * above(0.04 / std::sqrt(0.0002)), 1e-9);
   EXPECT_NEAR(both.equivalent, 1 - above(0.04 / std::sqrt(0.0002)), 1e-9);
@@ -44,8 +42,8 @@ TEST(Change, StudentsSleepComesOutAsInR) {
   EXPECT_NEAR(difference->estimate / difference->standard_error, 1.8608, 5e-5);
   EXPECT_NEAR(difference->freedom, 17.776, 5e-4);
   EXPECT_NEAR(claims(*difference, 0).changed, 0.07939, 5e-6);
-  EXPECT_NEAR(difference->estimate + difference->reach(0.95), 3.3654832, 5e-8);
-  EXPECT_NEAR(difference->estimate - difference->reach(0.95), -0.2054832, 5e-8);
+  EXPECT_NEAR(difference->estimate + difference->half_width(0.95), 3.3654832, 5e-8);
+  EXPECT_NEAR(difference->estimate - difference->half_width(0.95), -0.2054832, 5e-8);
 }
 
 // alpha / 4 = 0.0125 and alpha / 3 = 0.0167 are kept, alpha / 2 = 0.025 is not, and ends it.
@@ -80,7 +78,7 @@ TEST(Change, IntervalsHoldTheTrueRatioAsOftenAsTheySay) {
     int missed = 0;
     for (int i = 0; i < 2000; ++i) {
       const auto difference = log_difference(draw.rates(n, 80, 0.01), draw.rates(n, 76, 0.01));
-      missed += std::abs(difference->estimate - std::log(0.95)) > difference->reach(0.95) ? 1 : 0;
+      missed += std::abs(difference->estimate - std::log(0.95)) > difference->half_width(0.95) ? 1 : 0;
     }
     EXPECT_LE(missed, 130) << n;
     EXPECT_GE(missed, n == 3 ? 40 : 70) << n;

@@ -1,11 +1,9 @@
 // Records in the shape of perftest: its names for its tests, a document a size.
-#include "analysis/views.hpp"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "analysis/perftest_form.hpp"
+#include "analysis/perftest.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {
@@ -91,7 +89,7 @@ TEST(PerftestView, WhatPerftestHasNoTestOfIsLeftOutAloudOrRefused) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(perftest_lines({&echo, &send, &store}, PerftestForm::json), perftest_json(send));
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "verbscope: warning: perftest has no test like kv_atomic, verb_latency --verb echo: left out\n");
+            "verbscope: warning: perftest has no test like kv_atomic, verb_latency --verb echo: skipped\n");
   EXPECT_THROW(perftest_json(store), Error);
 }
 

@@ -1,4 +1,4 @@
-#include "analysis/change.hpp"
+#include "analysis/statistics.hpp"
 
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
@@ -52,15 +52,29 @@ double quantile(double freedom, double probability) {
 
 }  // namespace
 
-double LogDifference::chance_so_low(double bound) const {
+MeanInterval mean_interval(const std::vector<double>& values) {
+  const double n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  if (values.size() == 1) return {.mean = mean, .low = mean, .high = mean, .count = 1};
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const double half_width = interval_factor(values.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  return {.mean = mean, .low = mean - half_width, .high = mean + half_width, .count = values.size()};
+}
+
+double interval_factor(std::size_t freedom) {
+  return boost::math::quantile(boost::math::students_t(static_cast<double>(freedom)), (1 + kFigureConfidence) / 2);
+}
+
+double LogDifference::p_value_below(double bound) const {
   return boost::math::cdf(boost::math::students_t(freedom), (estimate - bound) / standard_error);
 }
 
-double LogDifference::chance_so_high(double bound) const {
+double LogDifference::p_value_above(double bound) const {
   return boost::math::cdf(boost::math::students_t(freedom), (bound - estimate) / standard_error);
 }
 
-double LogDifference::reach(double confidence) const {
+double LogDifference::half_width(double confidence) const {
   return quantile(freedom, (1 + confidence) / 2) * standard_error;
 }
 
@@ -83,9 +97,9 @@ double log_margin(double percent) {
 }
 
 Claims claims(const LogDifference& difference, double margin) {
-  const double slower = difference.chance_so_low(-margin), faster = difference.chance_so_high(margin);
+  const double slower = difference.p_value_below(-margin), faster = difference.p_value_above(margin);
   return {.changed = std::min(1.0, 2 * std::min(slower, faster)),
-          .equivalent = std::max(difference.chance_so_high(-margin), difference.chance_so_low(margin))};
+          .equivalent = std::max(difference.p_value_above(-margin), difference.p_value_below(margin))};
 }
 
 std::vector<bool> holm_rejections(const std::vector<double>& p_values, double alpha) {
@@ -116,8 +130,8 @@ std::optional<int> repetitions_to_decide(const LogDifference& difference, double
     const double error = std::sqrt(variance / n);
     return distance >= (quantile(freedom, 1 - level) + quantile(freedom, power)) * error;
   };
-  if (!decides(kMostRepetitions)) return std::nullopt;
-  int low = 1, high = kMostRepetitions;  // `low` is too few, `high` is enough
+  if (!decides(kMaxRepetitions)) return std::nullopt;
+  int low = 1, high = kMaxRepetitions;  // `low` is too few, `high` is enough
   while (high - low > 1) {
     const int middle = low + (high - low) / 2;
     (decides(middle) ? high : low) = middle;

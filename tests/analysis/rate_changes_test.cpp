@@ -1,6 +1,5 @@
 // Knees and cliffs of hand-made curves, and their causes.
-#include "analysis/bends.hpp"
-
+#include "analysis/rate_changes.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {
