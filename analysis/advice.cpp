@@ -206,7 +206,7 @@ class Adviser {
     add(change, without, diagnosis_.loads.trip.load, Json{{key, fits}}, false);
   }
 
-  // Operations under way on a QP if `now` are allowed: the adapter limits READs and atomics.
+  // Outstanding operations per QP if `now` are allowed: the adapter limits READs and atomics.
   double outstanding_per_qp(double now) const {
     const bool ring = text_at(record_.config, "wait") == "oldest";
     const bool reads = prediction_ && (prediction_->shape.verb == Verb::read || facts(prediction_->shape.verb).atomic);

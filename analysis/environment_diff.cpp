@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/diff.hpp"
+#include "analysis/points.hpp"
 
 namespace verbscope {
 namespace {

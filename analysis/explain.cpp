@@ -10,9 +10,6 @@
 namespace verbscope {
 namespace {
 
-// Smaller loads are no evidence.
-constexpr double kMinShownLoad = 0.005;
-
 // The evidence for a limit besides its gain, as a clause; may be empty.
 std::string evidence(const Limit& limit, const Explanation& it) {
   const Load& load = limit.load;

@@ -121,6 +121,9 @@ Explanation explain(const Record& record);
 // The limit that `explain` finds for the record in closed form: "NIC responder units", or "not decided".
 std::string closed_form_limit(const Record& record);
 
+// Smaller loads are not shown.
+inline constexpr double kMinShownLoad = 0.005;
+
 // The answer as text. `width`: see TextTable::text. Ends with a newline.
 std::string explain_text(const Explanation& it, std::size_t width = 0);
 Json explain_json(const Explanation& it);

@@ -14,8 +14,6 @@
 namespace verbscope {
 namespace {
 
-// Smaller loads are not in the table.
-constexpr double kMinShownLoad = 0.005;
 // Maximum number of changes in the text; JSON contains all.
 constexpr std::size_t kMaxListed = 10;
 
@@ -66,7 +64,7 @@ std::string stalls_text(const Explanation& it) {
   return parts.empty() ? "" : fmt::format("The adapters counted stalls of QPs: {}.\n", fmt::join(parts, "; "));
 }
 
-// What was simulated, or why only the closed form was used.
+// The simulated runs, or the reason why only the closed form was used.
 std::string basis_text(const Explanation& it) {
   if (!it.runs) {
     if (it.not_run.empty()) return "";

@@ -45,7 +45,7 @@ struct PlotRequest {
   bool logarithmic_y = false;           // vertical axis
   bool bounds = true;                   // draw the model's bounds of rate_mops as dashed lines
   bool published = true;                // mark published figures
-  bool causes = true;                   // number the knees and cliffs of a rate (analysis/bends.hpp)
+  bool causes = true;                   // number the knees and cliffs of a rate (bends_along)
   std::string title, x_title, y_title;  // empty: no title, and axis titles from axis_title
   FigureForm form;
 };
@@ -58,10 +58,10 @@ PlotFiles plot_files(const std::filesystem::path& out);
 // Calls check_output for each of them.
 void check_plot_files(const std::filesystem::path& out, const std::vector<std::filesystem::path>& inputs);
 
-// Draws the curves (analysis/curves.hpp): each point is the mean of its repetitions, with the confidence interval
-// (analysis/mean_interval.hpp) as error bar. The figure states when and where it was simulated. Throws UsageError if
-// records lack x or y, if a logarithmic axis would contain 0, or if the legend leaves no room; and the errors of
-// draw_with_gnuplot. After an error older files are still intact.
+// Draws the curves: each point is the mean of its repetitions, with the confidence interval (mean_interval) as error
+// bar. The figure states when and where it was simulated. Throws UsageError if records lack x or y, if a logarithmic
+// axis would contain 0, or if the legend leaves no room; and the errors of draw_with_gnuplot. After an error older
+// files are still intact.
 void draw_plot(const std::vector<const Record*>& records, const PlotRequest& request);
 
 // Draws `curves` of result `y` against option `x`. Throws UsageError if a logarithmic axis would contain 0, or if the

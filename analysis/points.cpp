@@ -75,6 +75,10 @@ const Json& sweep_options(const Record& record) {
   return params != point->end() && params->is_object() ? *params : record.config;
 }
 
+std::string plain_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : dump_json(value);
+}
+
 std::string text_at(const Json& object, const std::string& key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";

@@ -24,6 +24,8 @@ std::string point_id(const Record& record);
 
 // Options set by the record's sweep, or else the whole configuration. An object.
 const Json& sweep_options(const Record& record);
+// A string without quotes; another value as dump_json.
+std::string plain_text(const Json& value);
 // The text under `key`; empty if there is none.
 std::string text_at(const Json& object, const std::string& key);
 // Text under `key` of environment.harness, where `verbscope run` stores the record's place in its sweep; empty if

@@ -75,9 +75,9 @@ Json resource_words() {
 // interval_factor for 1, 2, ... degrees of freedom, for means over the points that the page's filter selects. The last
 // entry is within 1 % of the limit and stands for all larger ones.
 Json interval_factors() {
-  constexpr std::size_t kMost = 150;
+  constexpr std::size_t kMaxFreedom = 150;
   Json out = Json::array();
-  for (std::size_t freedom = 1; freedom <= kMost; ++freedom) out.push_back(interval_factor(freedom));
+  for (std::size_t freedom = 1; freedom <= kMaxFreedom; ++freedom) out.push_back(interval_factor(freedom));
   return out;
 }
 

@@ -158,7 +158,7 @@ Residuals::Residuals(const std::vector<const Record*>& records) : samples_(kCaus
   }
 }
 
-// Whether extra reads grow with the option, over points that differ in nothing else.
+// Compares the extra reads of points that differ only in this option.
 Residuals::Growth Residuals::growth(const Record& record, std::size_t kind) const {
   const auto found = samples_[kind].find(others_key(record, kCauses[kind]));
   if (found == samples_[kind].end()) return Growth::unknown;

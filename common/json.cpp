@@ -132,10 +132,6 @@ std::string dump_json(const Json& value) {
   return without_obeyed(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-std::string plain_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : dump_json(value);
-}
-
 std::string pretty_json(const Json& value) {
   return without_obeyed(value.dump(2, ' ', false, Json::error_handler_t::replace));
 }

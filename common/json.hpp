@@ -40,8 +40,6 @@ Json read_json_file(const std::filesystem::path& path);
 std::string dump_json(const Json& value);
 // The same, indented on several lines.
 std::string pretty_json(const Json& value);
-// A string without quotes; another value as dump_json.
-std::string plain_text(const Json& value);
 
 // null if empty.
 inline Json optional_json(const std::optional<double>& value) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analysis/points.hpp"
 #include "common/paths.hpp"
 
 namespace verbscope {
@@ -21,7 +22,7 @@ std::vector<std::string> split(std::string_view line) {
   return cells;
 }
 
-// A cell as a number where it is one.
+// The cell as a number if it is one, else as text.
 Json cell_value(const std::string& cell) {
   const char* end = cell.data() + cell.size();
   std::int64_t whole = 0;
@@ -34,11 +35,11 @@ Json cell_value(const std::string& cell) {
   return cell;
 }
 
-// "$column" is the value of that column, anything else itself.
+// The value of the column for "$column", else the value itself.
 Json resolved(const Json& value, const Json& cells, const std::string& where) {
   if (!value.is_string() || !value.get<std::string>().starts_with('$')) return value;
   const std::string column = value.get<std::string>().substr(1);
-  if (!cells.contains(column)) fail("{}: there is no column \"{}\"", where, column);
+  if (!cells.contains(column)) fail("{}: no column \"{}\"", where, column);
   return cells.at(column);
 }
 
@@ -84,7 +85,7 @@ MeasuredForms::Form MeasuredForms::read_form(const Json& json, const std::string
             .curves = fields.require<Json>("curves"),
             .runs = {}};
   for (const std::string& needed : {form.value, std::string("source")}) {
-    if (std::ranges::count(form.columns, needed) == 0) fail("{}: there is no column \"{}\"", where, needed);
+    if (std::ranges::count(form.columns, needed) == 0) fail("{}: no column \"{}\"", where, needed);
   }
   for (const Json& each : fields.require<std::vector<Json>>("runs")) {
     JsonFields run(each, fmt::format("{}: runs[{}]", where, form.runs.size()));
@@ -147,7 +148,7 @@ std::vector<EvidenceRow> MeasuredForms::rows(std::string_view text, const std::s
       if (found == forms_.end()) {
         std::vector<std::string> known;
         for (const Form& each : forms_) known.push_back(fmt::format("{} ({})", each.set, fmt::join(each.columns, ",")));
-        fail("{}: columns of no known set: there are {}", line, fmt::join(known, "; "));
+        fail("{}: unknown columns; known sets: {}", line, fmt::join(known, "; "));
       }
       form = &*found;
       continue;
@@ -160,7 +161,7 @@ std::vector<EvidenceRow> MeasuredForms::rows(std::string_view text, const std::s
     for (std::size_t i = 0; i < cells.size(); ++i) named[form->columns[i]] = cell_value(cells[i]);
     out.push_back(make_row(*form, named, line));
   }
-  if (form == nullptr) fail("{}: expected a line of columns", where);
+  if (form == nullptr) fail("{}: expected a line with the names of columns", where);
   return out;
 }
 

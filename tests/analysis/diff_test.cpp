@@ -1,4 +1,4 @@
-// Differences between two results files: verdicts, what is said of the environments, and the gate.
+// Differences between two results files: verdicts, environments and the gate.
 #include "analysis/diff.hpp"
 
 #include <CLI/CLI.hpp>
@@ -30,8 +30,8 @@ ChangeVerdict verdict_at(const std::vector<Record>& base, const std::vector<Reco
   return diff_at(base, other, percent).rows.at(0).verdict;
 }
 
-// Runs of a deterministic cluster are equal to the bit; sums of 2 and of 7 of them round differently.
-TEST(Diff, EqualValuesAreEquivalentHoweverManyThereAre) {
+// Runs of a deterministic cluster are bit-identical, but sums of 2 and of 7 of them round differently.
+TEST(Diff, EqualValuesAreEquivalentForAnyCount) {
   for (int i = 1; i <= 100; ++i) {
     const double rate = 0.7 * i;
     for (const std::size_t many : {3, 7, 100}) {
@@ -43,14 +43,14 @@ TEST(Diff, EqualValuesAreEquivalentHoweverManyThereAre) {
   }
 }
 
-// A millionth less in every run is no rounding.
-TEST(Diff, ASmallLossWithoutSpreadIsFound) {
+// A difference of a millionth in every run is not rounding.
+TEST(Diff, SmallLossWithoutSpreadIsSlower) {
   const auto base = runs({80, 80}), other = runs({79.99992, 79.99992, 79.99992});
   EXPECT_EQ(verdict_at(base, other, 0), ChangeVerdict::slower);
   EXPECT_EQ(verdict_at(base, other, 1), ChangeVerdict::equivalent);
 }
 
-TEST(Diff, EachVerdictHasItsCase) {
+TEST(Diff, EachVerdictOccurs) {
   const auto base = joined(joined(runs({80, 80.4, 79.6, 80.2, 79.8}), runs({100, 110, 90, 105, 95}, 16)),
                            runs({50, 50.1, 49.9, 50.2, 49.8}, 4));
   const auto slowed = joined(joined(runs({76, 76.4, 75.6, 76.2, 75.8}), runs({95, 104, 86, 100, 90}, 16)),
@@ -66,14 +66,14 @@ TEST(Diff, EachVerdictHasItsCase) {
   EXPECT_EQ(diff_at(slowed, base, 2).rows[0].verdict, ChangeVerdict::faster);
 }
 
-// 5 % less is surely some change, but with a threshold of 5 % it is not surely more, nor surely less.
-TEST(Diff, AChangeAsLargeAsTheThresholdIsNotDecided) {
+// 5 % less is a change, but it is neither significantly above nor below a threshold of 5 %.
+TEST(Diff, ChangeEqualToTheThresholdIsInconclusive) {
   const auto base = runs({80, 80.4, 79.6, 80.2, 79.8}), other = runs({76, 76.4, 75.6, 76.2, 75.8});
   EXPECT_EQ(verdict_at(base, other, 5), ChangeVerdict::inconclusive);
   EXPECT_EQ(verdict_at(base, other, 10), ChangeVerdict::equivalent);
 }
 
-TEST(Diff, OneRunOnASideIsNeverEvidence) {
+TEST(Diff, OneRunPerSideIsInconclusive) {
   const auto diff = diff_at(runs({80}), runs({40, 41, 42}), 3);
   EXPECT_EQ(diff.rows[0].verdict, ChangeVerdict::inconclusive);
   EXPECT_FALSE(diff.rows[0].interval);
@@ -96,13 +96,13 @@ TEST(Diff, PointsOfOneSideAreListed) {
   EXPECT_NE(gate_failure(more, true), "");
 }
 
-TEST(Diff, AChangedProfileIsTheSameClusterAndAnotherIsNot) {
+TEST(Diff, ChangedProfileMatchesButAnotherClusterDoesNot) {
   const auto base = runs({80, 81});
   EXPECT_EQ(diff_at(base, runs({80, 81}, 1, "sim:/tmp/slow/cib.json"), 3).rows.size(), 1u);
   EXPECT_EQ(diff_at(base, runs({80, 81}, 1, "sim:cx3"), 3).rows.size(), 2u);
 }
 
-TEST(Diff, TheGateIsAtItsThreshold) {
+TEST(Diff, GateFailsAboveTheThreshold) {
   const auto base = runs({100, 100.1, 99.9}), other = runs({96, 96.1, 95.9});
   EXPECT_EQ(gate_failure(diff_at(base, other, 5), true), "");
   EXPECT_NE(gate_failure(diff_at(base, other, 3), false), "");
@@ -112,7 +112,7 @@ TEST(Diff, TheGateIsAtItsThreshold) {
   EXPECT_NE(gate_failure(noisy, true), "");
 }
 
-TEST(Diff, APointThatFailsNowClosesTheGate) {
+TEST(Diff, NewFailureFailsTheGate) {
   auto after = runs({80, 81});
   after[1].status = RecordStatus::failed;
   after[1].reason = "no end after 3 s";
@@ -125,7 +125,7 @@ TEST(Diff, APointThatFailsNowClosesTheGate) {
 // A loss of 3 % at one of five points, 1 % of noise, ten repetitions, a threshold of 1 %. The difference beyond the
 // margin is 4.56 standard errors of 0.447 %; Holm's first step asks for t(0.995; 18) = 2.88: 94 in 100 by the normal
 // approximation to the noncentral t, and three deviations (2.4) less are 87.
-TEST(Diff, APlantedLossIsFoundAndNothingElse) {
+TEST(Diff, OnlyThePlantedLossIsFound) {
   Draw draw(11);
   int found = 0, false_alarms = 0, wrong = 0;
   for (int i = 0; i < 100; ++i) {
@@ -152,7 +152,7 @@ Record with_p99(const Json& params, double p99_ns, int repetition) {
   return record;
 }
 
-TEST(Diff, AnyResultMayBeComparedAndMoreLatencyIsSlower) {
+TEST(Diff, HigherLatencyIsSlower) {
   const Json params{{"post_list", 1}};
   const std::vector<Record> base{with_p99(params, 1000, 0), with_p99(params, 1001, 1)},
       other{with_p99(params, 1100, 0), with_p99(params, 1101, 1)};
@@ -173,8 +173,8 @@ std::vector<Record> with_rereads(std::vector<Record> records, double lines) {
   return records;
 }
 
-// 700 of 1000 operations have their WQE read again: the lines read over PCIe rise by as much, 70 %.
-TEST(Diff, TheCauseIsWhatTheCountersSay) {
+// 700 of 1000 operations have a WQE re-read, so the lines read over PCIe rise by 70 %.
+TEST(Diff, CauseComesFromTheCounters) {
   const auto base = with_rereads(runs({80, 80.1}), 0), other = with_rereads(runs({60, 60.1}), 700);
   const Diff diff = diff_at(base, other, 3);
   EXPECT_EQ(diff.rows.at(0).cause, "WQE cache, 0.7 re-reads per operation");
@@ -187,8 +187,8 @@ TEST(Diff, TheCauseIsWhatTheCountersSay) {
   EXPECT_EQ(gate_failure(counts, false), "") << "more is no fault by itself";
 }
 
-// A kernel's counter stands in `net`, under the name that the driver gives it, for the port and perhaps for each QP.
-TEST(Diff, TheCauseIsReadFromTheCountersOfEachDriver) {
+// Kernel counters are in `net`, under the driver's name, for the port and possibly for each QP.
+TEST(Diff, CauseComesFromTheCountersOfEachDriver) {
   const auto counted = [](double mops, const std::string& name, int count) {
     std::vector<Record> records = runs({mops, mops + 0.1});
     for (Record& record : records) {
@@ -220,7 +220,7 @@ TEST(Diff, TheCauseIsReadFromTheCountersOfEachDriver) {
   EXPECT_EQ(diff_at(counted(80, "rx_read_requests", 0), counted(60, "rx_read_requests", 50), 3).rows.at(0).cause, "");
 }
 
-TEST(Diff, AnIgnoredOptionDoesNotKeepPointsApart) {
+TEST(Diff, IgnoredOptionDoesNotPreventAMatch) {
   const auto base = runs({80, 81}, 1), other = runs({80, 81}, 2);
   DiffRequest request{.ignored = {"post_list"}};
   ASSERT_EQ(diff_records(base, other, request).rows.size(), 1u);
@@ -230,14 +230,14 @@ TEST(Diff, AnIgnoredOptionDoesNotKeepPointsApart) {
   EXPECT_EQ(diff_records(base, runs({80, 81}, 1, "sim:cx3"), request).rows.size(), 1u);
 }
 
-TEST(Diff, WhereNoPointHasAPartnerTheOptionThatDiffersIsNamed) {
+TEST(Diff, WithoutMatchesTheDifferingOptionIsNamed) {
   const Diff diff = diff_at(runs({80}, 1), runs({80}, 2), 3);
   EXPECT_EQ(diff.mismatched, std::vector<std::string>{"post_list (base 1, new 2)"});
   EXPECT_THAT(gate_failure(diff, false), testing::HasSubstr("post_list (base 1, new 2)"));
   EXPECT_TRUE(diff_at(joined(runs({80}, 1), runs({80}, 4)), runs({80}, 1), 3).mismatched.empty());
 }
 
-TEST(Diff, AcrossAnOptionTheValuesOfOneFileAreCompared) {
+TEST(Diff, AcrossComparesValuesOfAnOptionInOneFile) {
   std::vector<Record> records;
   for (const int size : {16, 64}) {
     for (const auto& [connection, rate] : {std::pair{"RC", 80.0}, std::pair{"UC", 90.0}, std::pair{"UD", 70.0}}) {
@@ -259,7 +259,7 @@ TEST(Diff, AcrossAnOptionTheValuesOfOneFileAreCompared) {
   EXPECT_THROW(diff_across(records, "connection=RC,DC", {}), UsageError);
 }
 
-TEST(Diff, AFileAgainstItselfIsIdentical) {
+TEST(Diff, FileIsIdenticalToItself) {
   const auto records = joined(runs({80, 81}), runs({70}, 4));
   const Diff diff = diff_at(records, records, 3);
   EXPECT_THAT(diff_text(diff), testing::StartsWith("identical"));
@@ -267,7 +267,7 @@ TEST(Diff, AFileAgainstItselfIsIdentical) {
   EXPECT_THAT(diff_text(diff_at(records, runs({80, 81}), 3)), testing::Not(testing::HasSubstr("identical")));
 }
 
-TEST(Diff, AnOptionThatOneSideSetsToTheDefaultOfTheOtherMatches) {
+TEST(Diff, ExplicitDefaultMatchesAnUnsetOption) {
   const auto by_hand = [](const Json& set, int clients) {
     Record record = fake_record("sim:cib");
     record.config = Json{{"size", 64}, {"clients", clients}};
@@ -279,14 +279,14 @@ TEST(Diff, AnOptionThatOneSideSetsToTheDefaultOfTheOtherMatches) {
   EXPECT_EQ(diff.unset, std::vector<std::string>{"clients 4 -> 8"});
 }
 
-TEST(Diff, CsvHasALineAPointAndQuotesWhatNeedsIt) {
+TEST(Diff, CsvHasOneLinePerPointAndQuotesCells) {
   auto record = sweep_record(Json{{"cores", "0,1"}, {"label", "=1+1"}}, 80);
   const std::string csv = diff_csv(diff_at({record}, {record}, 3));
   EXPECT_EQ(std::ranges::count(csv, '\n'), 2);
   EXPECT_THAT(csv, testing::StartsWith("id,fabric,title,verdict,"));
 }
 
-TEST(EnvironmentDiff, WhatExplainsMostComesFirst) {
+TEST(EnvironmentDiff, FactsThatExplainMostComeFirst) {
   auto base = runs({80, 81}), other = runs({80, 81});
   const auto on_host = [](std::vector<Record>& records, const char* firmware, const char* kernel, const char* commit) {
     for (Record& record : records) {
@@ -311,7 +311,7 @@ TEST(EnvironmentDiff, WhatExplainsMostComesFirst) {
                                         "  kernel: \"Linux 6.1\" -> \"Linux 6.5\"\n"));
 }
 
-TEST(EnvironmentDiff, SidesThatSayTheSameSayNothing) {
+TEST(EnvironmentDiff, EqualSidesHaveNoDifference) {
   auto base = runs({80, 81}), other = runs({80, 81});
   base[0].environment["kernel"] = other[1].environment["kernel"] = "another";
   EXPECT_TRUE(environment_differences(base, other).empty()) << "the same two kernels on both sides";
@@ -320,7 +320,7 @@ TEST(EnvironmentDiff, SidesThatSayTheSameSayNothing) {
   EXPECT_EQ(environment_differences(base, other)[0].base.size(), 2u);
 }
 
-TEST(EnvironmentDiff, AFactOfOneSideIsTold) {
+TEST(EnvironmentDiff, FactOfOneSideIsListed) {
   const auto base = runs({80, 81});
   auto other = base;
   other[0].environment["hosts"]["n1"]["turbo"] = true;
@@ -330,7 +330,7 @@ TEST(EnvironmentDiff, AFactOfOneSideIsTold) {
               testing::HasSubstr("  hosts.n1.turbo: true -> not recorded\n"));
 }
 
-TEST(EnvironmentDiff, ControlCharactersDoNotReachTheTerminal) {
+TEST(EnvironmentDiff, ControlCharactersAreEscaped) {
   auto base = runs({80}), other = runs({80});
   other[0].environment["kernel"] = "\x1b[31mred";
   other[0].environment["a\x1b[2J"] = 1;

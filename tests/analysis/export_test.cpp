@@ -1,4 +1,4 @@
-// Records in the shape of perftest: its names for its tests, a document a size.
+// Exports in perftest's format: its test names, one document per size.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::string perftest_json(const Record& record) {
   return perftest_lines({&record}, PerftestForm::json);
 }
 
-TEST(PerftestView, EachSizeHasItsOwnFigures) {
+TEST(PerftestView, EachSizeHasItsFigures) {
   Record record = latency_of("write");
   record.result["ops"] = 30;
   record.result["latency"] = Json{{{"size", 2}, {"lat_samples", 20}, {"lat_min_ns", 1200}, {"lat_mean_ns", 1285}},
@@ -41,8 +41,8 @@ TEST(PerftestView, EachSizeHasItsOwnFigures) {
                                          HasSubstr("\"t_avg\": 1.30,\n")));
 }
 
-// The names are those by which ib_send_bw, ib_write_lat, ib_atomic_lat and the others call themselves.
-TEST(PerftestView, TestsHavePerftestsNames) {
+// The names are those printed by ib_send_bw, ib_write_lat, ib_atomic_lat and the others.
+TEST(PerftestView, TitlesArePerftestTestNames) {
   EXPECT_EQ(perftest_title(run_of("send_rate", {})), "Send BW Test");
   EXPECT_EQ(perftest_title(run_of("recv_rate", {})), "Send BW Test");
   EXPECT_EQ(perftest_title(run_of("write_rate", {{"bidirectional", true}, {"post_list", 16}})),
@@ -55,7 +55,7 @@ TEST(PerftestView, TestsHavePerftestsNames) {
   EXPECT_EQ(perftest_title(latency_of("compare_swap")), "Atomic CMP_AND_SWAP Latency Test");
 }
 
-TEST(PerftestView, TitlesAreReadAsTheyAreWritten) {
+TEST(PerftestView, TitlesParseBack) {
   for (const char* title : {"Send BW Test", "RDMA_Write Bidirectional Post List BW Test", "RDMA_Read Latency Test",
                             "Atomic FETCH_AND_ADD BW Test", "Atomic CMP_AND_SWAP Latency Test"}) {
     std::string json = title;
@@ -73,7 +73,7 @@ TEST(PerftestView, TitlesAreReadAsTheyAreWritten) {
 }
 
 // 2 threads of 4 QPs; 10 million messages of 1000 bytes a second are 80 Gb/s, and 9536.74 times 2^20 bytes.
-TEST(PerftestView, CountsTheQpsOfAllThreadsAndKeepsTheUnit) {
+TEST(PerftestView, CountsQpsOfAllThreadsAndKeepsTheUnit) {
   Record record = run_of("write_rate", {{"size", 1000}, {"qp", 4}, {"threads", 2}, {"report_gbits", false}});
   record.result["rate_mops"] = 10.0;
   EXPECT_THAT(perftest_json(record),
@@ -84,7 +84,7 @@ TEST(PerftestView, CountsTheQpsOfAllThreadsAndKeepsTheUnit) {
               AllOf(HasSubstr("BW average[Gb/sec]"), HasSubstr("80.00 ")));
 }
 
-TEST(PerftestView, WhatPerftestHasNoTestOfIsLeftOutAloudOrRefused) {
+TEST(PerftestView, UnsupportedRecordsAreSkippedWithAWarningOrRejected) {
   const Record echo = latency_of("echo"), store = run_of("kv_atomic", {}), send = run_of("send_rate", {});
   testing::internal::CaptureStderr();
   EXPECT_EQ(perftest_lines({&echo, &send, &store}, PerftestForm::json), perftest_json(send));

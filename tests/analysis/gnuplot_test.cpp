@@ -5,7 +5,7 @@
 namespace verbscope {
 namespace {
 
-TEST(Gnuplot, ANarrowFigureHasASmallFontUnlessAnotherIsAsked) {
+TEST(Gnuplot, NarrowFigureHasASmallFontByDefault) {
   FigureForm form;
   set_size(form, "3.3x2.5");
   EXPECT_EQ(form.points, 8);
@@ -13,12 +13,12 @@ TEST(Gnuplot, ANarrowFigureHasASmallFontUnlessAnotherIsAsked) {
   EXPECT_EQ(form.points, 9);
 }
 
-TEST(Gnuplot, NamesOfFilesAreOneExpression) {
+TEST(Gnuplot, FileNameIsOneExpression) {
   EXPECT_EQ(gnuplot_file_name("it's.svg"), "'it'.\"\\047\".'s.svg'");
   EXPECT_EQ(gnuplot_file_name("a\n!b.svg"), "'a'.\"\\012\".'!b.svg'");
 }
 
-TEST(Gnuplot, SizesAndFontsAreRead) {
+TEST(Gnuplot, SizesAndFontsAreParsed) {
   FigureForm form;
   set_size(form, "3.3x2.4");
   set_font(form, "Times,8");

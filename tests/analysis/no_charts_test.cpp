@@ -8,7 +8,7 @@
 namespace verbscope {
 namespace {
 
-TEST(Report, SaysInOneLineThatTheChartLibraryIsMissing) {
+TEST(Report, MissingChartLibraryIsAOneLineError) {
   try {
     report_assets();
     FAIL() << "there are assets";

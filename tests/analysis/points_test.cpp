@@ -1,4 +1,4 @@
-// Names that tell the files and the fabrics of one view apart.
+// Distinct names of the files and fabrics in one view.
 #include <gmock/gmock.h>
 
 #include "analysis/points.hpp"
@@ -10,14 +10,14 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Sources, FilesAreNamedByTheShortestEndsThatDiffer) {
+TEST(Sources, FilesHaveTheShortestDistinctEndings) {
   EXPECT_THAT(file_names({"a/run.jsonl"}), ElementsAre(""));
   EXPECT_THAT(file_names({"a/base.jsonl", "b/new.jsonl"}), ElementsAre("base", "new"));
   EXPECT_THAT(file_names({"a/x/run.jsonl", "b/x/run.jsonl"}), ElementsAre("a/x/run", "b/x/run"));
   EXPECT_THAT(file_names({"/d/run.jsonl", "/d/run.json"}), ElementsAre("/d/run.jsonl", "/d/run.json"));
 }
 
-TEST(Sources, AFileThatIsGivenTwiceIsRefused) {
+TEST(Sources, DuplicateFileIsAnError) {
   EXPECT_THAT(
       [] {
         file_names({"a/run.jsonl", "./a/../a/run.jsonl"});
@@ -25,7 +25,7 @@ TEST(Sources, AFileThatIsGivenTwiceIsRefused) {
       testing::ThrowsMessage<UsageError>(testing::HasSubstr("given twice")));
 }
 
-TEST(Sources, ThePointOfTwoFilesIsTwoRecords) {
+TEST(Sources, SamePointInTwoFilesGivesTwoRecords) {
   const TempFolder folder;
   const Record record = sweep_record({{"size", 16}}, 1);
   const std::string line = dump_json(to_json(record)) + "\n";
@@ -51,14 +51,14 @@ std::vector<std::string> fabric_names(const std::vector<std::pair<std::string, s
   return out;
 }
 
-TEST(Sources, ProfilesOfOneNameAreToldByTheirFolders) {
+TEST(Sources, ProfilesWithOneNameShowTheirFolders) {
   EXPECT_THAT(fabric_names({{"sim:cib", "11"}, {"sim:cx3", "22"}}), ElementsAre("cib", "cx3"));
   EXPECT_THAT(fabric_names({{"sim:/p/a/cib.json", "11"}, {"sim:/p/b/cib.json", "22"}, {"sim:cx3", "33"}}),
               ElementsAre("a/cib", "b/cib", "cx3"));
   EXPECT_THAT(fabric_names({{"sim:cib", "11"}, {"sim:/p/cib.json", "22"}}), ElementsAre("cib", "p/cib"));
 }
 
-TEST(Sources, AProfileThatWasChangedBetweenRunsIsToldByItsChecksum) {
+TEST(Sources, ChangedProfileShowsItsChecksum) {
   EXPECT_THAT(fabric_names({{"sim:cib", "1234567890"}, {"sim:cib", "abcdef7890"}}),
               ElementsAre("cib@12345678", "cib@abcdef78"));
 }

@@ -5,7 +5,7 @@
 namespace verbscope {
 namespace {
 
-// A point of the curve whose adapters read this many lines of WQEs again in 1000 operations.
+// A point of the curve whose adapters re-read this many WQE lines in 1000 operations.
 Record point_at(double x, double rate, double rereads = 0) {
   Record record = sweep_record(Json{{"threads", x}}, rate);
   CounterReport report{.source = "sim", .node = "server", .blind = "", .window_s = 0.001, .events = {}};
@@ -28,13 +28,13 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-TEST(Bends, ACliffHasTheCauseThatTheCountersName) {
+TEST(Bends, CliffCauseComesFromTheCounters) {
   EXPECT_THAT(texts("threads", {point_at(32, 100), point_at(40, 98), point_at(48, 70, 700), point_at(64, 60, 900)}),
               ElementsAre("cliff at 48 threads: WQE cache, 0.7 re-reads per operation"));
 }
 
-// The kernel's drivers have a name each for the same thing.
-TEST(Bends, ACliffHasTheCauseThatAnyDriverNames) {
+// Each kernel driver has its own name for the counter.
+TEST(Bends, CliffCauseComesFromCountersOfAnyDriver) {
   for (const auto& [counter, cause] :
        std::vector<std::pair<std::string, std::string>>{{"port1/hw_counters/out_of_buffer", "too few RECVs"},
                                                         {"hw_counters/rq_num_rnr", "too few RECVs"},
@@ -48,7 +48,7 @@ TEST(Bends, ACliffHasTheCauseThatAnyDriverNames) {
   }
 }
 
-TEST(Bends, AKneeIsWhereTheRateHasNineTenthsOfItsPeak) {
+TEST(Bends, KneeIsTheFirstPointWithNineTenthsOfThePeak) {
   EXPECT_THAT(texts("threads", {point_at(1, 10), point_at(2, 20), point_at(4, 38), point_at(8, 40)}),
               ElementsAre("knee at 4 threads: the wire"));
   EXPECT_THAT(texts("post_list", {point_at(1, 10), point_at(2, 20), point_at(4, 40)}), IsEmpty())
@@ -56,19 +56,19 @@ TEST(Bends, AKneeIsWhereTheRateHasNineTenthsOfItsPeak) {
 }
 
 // 32 B * 80 Mops and 64 B * 40 Mops are the same bytes: no cliff, the wire or PCIe is full. At 96 B fewer bytes move.
-TEST(Bends, AlongThePayloadACliffIsADropOfTheBytes) {
+TEST(Bends, AlongThePayloadACliffNeedsADropInBytes) {
   EXPECT_THAT(texts("size", {point_at(16, 80), point_at(32, 80), point_at(64, 40)}),
               ElementsAre(StartsWith("knee at 32 B: ")));
   EXPECT_THAT(texts("size", {point_at(16, 80), point_at(32, 80), point_at(64, 30)}),
               ElementsAre(StartsWith("cliff at 64 B: ")));
 }
 
-TEST(Bends, TwoPointsHaveACliffButNoKnee) {
+TEST(Bends, TwoPointsCanHaveACliffButNoKnee) {
   EXPECT_THAT(texts("threads", {point_at(1, 10), point_at(2, 5)}), ElementsAre("cliff at 2 threads: the wire"));
   EXPECT_THAT(texts("threads", {point_at(1, 5), point_at(2, 10)}), IsEmpty());
 }
 
-TEST(Bends, AFlatCurveHasNone) {
+TEST(Bends, FlatCurveHasNoBend) {
   EXPECT_THAT(texts("threads", {point_at(1, 10), point_at(2, 9.5), point_at(4, 9.8)}), IsEmpty());
 }
 

@@ -17,7 +17,7 @@ std::vector<double> exponentials(const std::vector<double>& logarithms) {
 
 // Student's t with two degrees of freedom has the distribution 1/2 + t / (2 sqrt(2 + t^2)). Two values a side whose
 // logarithms are 0.02 apart have a variance of 0.0002 a side, which is also that of the difference of the means.
-TEST(Change, TwoValuesASideAreAsWorkedOutByHand) {
+TEST(Change, TwoValuesPerSideMatchHandCalculation) {
   const auto difference = log_difference(exponentials({0, 0.02}), exponentials({0.06, 0.08}));
   ASSERT_TRUE(difference);
   EXPECT_NEAR(difference->estimate, 0.06, 1e-12);
@@ -34,7 +34,7 @@ TEST(Change, TwoValuesASideAreAsWorkedOutByHand) {
 
 // "Student", "The probable error of a mean", Biometrika 6, 1908: hours of sleep. R documents t.test(extra ~ group) of
 // them: t = -1.8608, df = 17.776, p = 0.07939, from -3.3654832 to 0.2054832.
-TEST(Change, StudentsSleepComesOutAsInR) {
+TEST(Change, SleepDataOfStudentMatchR) {
   const auto first = exponentials({0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0});
   const auto second = exponentials({1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4});
   const auto difference = log_difference(first, second);
@@ -46,8 +46,8 @@ TEST(Change, StudentsSleepComesOutAsInR) {
   EXPECT_NEAR(difference->estimate - difference->half_width(0.95), -0.2054832, 5e-8);
 }
 
-// alpha / 4 = 0.0125 and alpha / 3 = 0.0167 are kept, alpha / 2 = 0.025 is not, and ends it.
-TEST(Change, HolmStopsAtTheFirstThatDoesNotKeepItsShare) {
+// The first two p-values are below alpha / 4 = 0.0125 and alpha / 3 = 0.0167; the third is above alpha / 2 = 0.025.
+TEST(Change, HolmStopsAtTheFirstNonRejection) {
   EXPECT_EQ(holm_rejections({0.01, 0.04, 0.03, 0.005}, 0.05), (std::vector<bool>{true, false, false, true}));
   EXPECT_EQ(holm_rejections({0.04}, 0.05), (std::vector<bool>{true}));
   EXPECT_EQ(holm_rejections({0.04, 0.03}, 0.05), (std::vector<bool>{false, false}));
@@ -65,14 +65,14 @@ TEST(Change, SwappingTheSamplesSwapsTheClaims) {
   EXPECT_NEAR(std::exp(-margin), 0.97, 1e-12);
 }
 
-TEST(Change, OneValueOnASideSaysNothing) {
+TEST(Change, OneValuePerSideHasNoDifference) {
   EXPECT_FALSE(log_difference({80}, {40, 41, 42}));
   EXPECT_FALSE(log_difference({80, 81}, {40}));
 }
 
 // 2000 intervals of 95 %: 100 miss, give or take three standard deviations of a binomial (9.7). With few and equal
 // values a side Welch's are a little wide, never narrow.
-TEST(Change, IntervalsHoldTheTrueRatioAsOftenAsTheySay) {
+TEST(Change, IntervalsContainTheTrueRatioAtTheirConfidence) {
   for (const int n : {3, 5, 10}) {
     Draw draw(7);
     int missed = 0;
@@ -87,7 +87,7 @@ TEST(Change, IntervalsHoldTheTrueRatioAsOftenAsTheySay) {
 
 // Of populations that do not differ by more than the margin, at most 5 of 100 are called changed; of populations that
 // differ by just the margin, at most 5 of 100 equivalent. Of 2000 these are 100, and 130 three deviations above.
-TEST(Change, WrongClaimsAreNoMoreThanTheLevel) {
+TEST(Change, WrongClaimsStayWithinTheLevel) {
   const double margin = log_margin(3);
   for (const int n : {2, 3, 5, 10}) {
     for (const double spread : {0.001, 0.01, 0.05}) {
@@ -107,8 +107,8 @@ TEST(Change, WrongClaimsAreNoMoreThanTheLevel) {
   }
 }
 
-// Twenty points on each of 500 occasions, none of which changed: at most 5 in 100 occasions have any claim.
-TEST(Change, ManyComparisonsTogetherAreWrongNoMoreOftenThanOne) {
+// Twenty unchanged points in each of 500 comparisons: at most 5 of 100 comparisons contain a claim.
+TEST(Change, ErrorRateOfManyComparisonsStaysWithinTheLevel) {
   Draw draw(13);
   int alarms = 0;
   for (int i = 0; i < 500; ++i) {
@@ -123,8 +123,8 @@ TEST(Change, ManyComparisonsTogetherAreWrongNoMoreOftenThanOne) {
   EXPECT_GE(alarms, 5);           // the level is used: it is no test that never says anything
 }
 
-// Of what is said to be enough nine in ten are decided, of half as many fewer.
-TEST(Change, TheRepetitionsThatAreAskedForDecide) {
+// The suggested number of repetitions decides nine of ten cases, half of it fewer.
+TEST(Change, SuggestedRepetitionsDecide) {
   const double margin = log_margin(1), spread = 0.02;
   for (const double percent : {0.0, 4.0}) {
     const double factor = 1 - percent / 100;
@@ -154,7 +154,7 @@ TEST(Change, TheRepetitionsThatAreAskedForDecide) {
 }
 
 // 1, 2 and 3 have a mean of 2 and a variance of 1; t(0.975; 2) of the tables is 4.302653.
-TEST(MeanInterval, ThreeValuesAreAsWorkedOutByHand) {
+TEST(MeanInterval, ThreeValuesMatchHandCalculation) {
   const MeanInterval mean = mean_interval({1, 2, 3});
   EXPECT_NEAR(mean.mean, 2, 1e-12);
   EXPECT_NEAR(mean.high - 2, 4.302653 / std::sqrt(3), 1e-6);
@@ -165,8 +165,8 @@ TEST(MeanInterval, ThreeValuesAreAsWorkedOutByHand) {
   EXPECT_EQ(one.high, 7);
 }
 
-// Of 2000 intervals 100 miss the mean that the values are drawn around, give or take three deviations (9.7).
-TEST(MeanInterval, HoldsTheTrueMeanAsOftenAsItSays) {
+// 100 of 2000 intervals miss the true mean, plus or minus three standard deviations (9.7).
+TEST(MeanInterval, ContainsTheTrueMeanAtItsConfidence) {
   for (const int n : {2, 3, 5, 20}) {
     Draw draw(19);
     int missed = 0;
