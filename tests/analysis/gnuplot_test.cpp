@@ -1,5 +1,6 @@
 // The form of a figure: size and font.
 #include "analysis/gnuplot.hpp"
+
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {

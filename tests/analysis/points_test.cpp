@@ -1,7 +1,8 @@
 // Distinct names of the files and fabrics in one view.
+#include "analysis/points.hpp"
+
 #include <gmock/gmock.h>
 
-#include "analysis/points.hpp"
 #include "analysis/results_files.hpp"
 #include "tests/analysis/records.hpp"
 

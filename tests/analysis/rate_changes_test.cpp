@@ -1,5 +1,6 @@
 // Knees and cliffs of hand-made curves, and their causes.
 #include "analysis/rate_changes.hpp"
+
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {

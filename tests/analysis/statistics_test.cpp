@@ -1,7 +1,8 @@
 // The statistics of `verbscope diff`, against closed forms, published examples, and known distributions with a seed.
+#include "analysis/statistics.hpp"
+
 #include <cmath>
 
-#include "analysis/statistics.hpp"
 #include "tests/analysis/draw.hpp"
 #include "tests/analysis/records.hpp"
 
