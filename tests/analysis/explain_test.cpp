@@ -53,7 +53,7 @@ TEST(Explain, StallsOfQpsComeFromTheAdapterCounters) {
   record.counters[0] = {.source = "nic", .node = "server", .blind = "", .window_s = 1e-6, .events = {}};
   record.counters[0].extra["net"] =
       Json{{"port1/hw_counters/np_cnp_sent", 20}, {"port1/hw_counters/out_of_sequence", 2}};
-  EXPECT_THAT(explain_text(explain(record)), testing::Not(testing::HasSubstr("holds QPs up"))) << "simulated";
+  EXPECT_THAT(explain_text(explain(record)), testing::Not(testing::HasSubstr("stalls of QPs"))) << "simulated";
   record.environment["simulated"] = false;
   EXPECT_THAT(explain_text(explain(record)),
               testing::HasSubstr(
@@ -63,7 +63,7 @@ TEST(Explain, StallsOfQpsComeFromTheAdapterCounters) {
   ASSERT_EQ(stalls.size(), 2u);
   EXPECT_EQ(stalls[0].at("cause"), "loss");
   record.counters[0].extra["net"] = Json{{"port1/hw_counters/np_cnp_sent", 0}};
-  EXPECT_THAT(explain_text(explain(record)), testing::Not(testing::HasSubstr("holds QPs up")));
+  EXPECT_THAT(explain_text(explain(record)), testing::Not(testing::HasSubstr("stalls of QPs")));
 }
 
 TEST(Explain, OneBusyUnitBelongsToAQpAllBusyUnitsToTheNic) {

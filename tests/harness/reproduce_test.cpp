@@ -170,7 +170,7 @@ TEST(RowValue, OfACurveIsAPositionOnIt) {
   }
   EXPECT_EQ(row_value(point, records), 2);
   point.along->kind = CurvePlace::Kind::holds;
-  EXPECT_EQ(error_of([&] { row_value(point, records); }), "r: the curve along threads has no such place: 4 9.1 10");
+  EXPECT_EQ(error_of([&] { row_value(point, records); }), "r: the curve along threads has no such position: 4 9.1 10");
 }
 
 // Kalia et al., ATC 2016, Appendix A and section 5.2.1.

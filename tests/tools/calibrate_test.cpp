@@ -124,10 +124,11 @@ TEST(Calibrate, FitsAndWritesWithWriteOption) {
   write_text(profile, before);
   const Ran ran = run({profile, "--known_within", "0"}, kCalibrate);
   EXPECT_EQ(ran.end, "exit status 0") << ran.err;
-  EXPECT_THAT(ran.out, testing::ContainsRegex("^cx: 2 parameters, nothing known of them, 2 rows, seed 1; .* at most 2 "
-                                              "h 00 min by the clock, at least about [0-9.]+ (s|min)"));
+  EXPECT_THAT(ran.out,
+              testing::ContainsRegex("^cx: 2 parameters, no known values, 2 rows, seed 1; .* at most 2 h 00 min, "
+                                     "at least about [0-9.]+ (s|min)"));
   EXPECT_THAT(ran.out, testing::ContainsRegex("atc16-t5-recv-cx .* -[0-9.]+ +[-+]?[0-9.]+ "));
-  EXPECT_THAT(ran.out, testing::HasSubstr("rows left out are off by"));
+  EXPECT_THAT(ran.out, testing::HasSubstr("error of rows left out"));
   EXPECT_EQ(read_text(profile), before);
   EXPECT_EQ(run({profile, "--known_within", "0", "--write"}, kCalibrate).end, "exit status 0");
   const std::string after = read_text(profile);
