@@ -358,7 +358,7 @@ TEST(Explain, SentenceHasTheFigureOfTheTable) {
   const Record record = with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 0.788}});
   const Explanation it = explain(record);
   EXPECT_THAT(it.limit_sentence(), testing::AllOf(testing::HasSubstr("MMIO bandwidth (78.8 %"),
-                                                  testing::HasSubstr("gives +100 % (closed form)")));
+                                                  testing::HasSubstr("Doubling it: +100 % (closed form)")));
   EXPECT_THAT(explain_text(it), testing::ContainsRegex("MMIO bandwidth +\\| +78.8 % +\\+100 %"));
 }
 
