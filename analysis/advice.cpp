@@ -1,22 +1,20 @@
-#include "analysis/advice.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
-#include "analysis/cpu_cost.hpp"
+#include "analysis/explain.hpp"
+#include "analysis/loads.hpp"
 #include "analysis/points.hpp"
-#include "analysis/shape_changes.hpp"
 
 namespace verbscope {
 namespace {
 
 // From this load on, latency affects the rate even beside a full resource. Assumed.
-constexpr double kLatencyCounts = 0.5;
+constexpr double kMinRelevantLatency = 0.5;
 
 // A unit takes longer by about this factor for a WQE that it must fetch than for one received by BlueFlame: 1.4 to 1.9
 // times on the profiles of the three adapters of ATC 2016, with one to three lines.
-constexpr double kFetched = 1.5;
+constexpr double kFetchedWqeFactor = 1.5;
 
 // Returns a load as it is after the change, for the machine under test and for its peers.
 using Scaling = std::function<double(const Load&, bool of_peer)>;
@@ -27,10 +25,10 @@ class Adviser {
       : record_(record), prediction_(prediction), diagnosis_(diagnosis), binding_(diagnosis.limits.front()) {}
 
   std::vector<Advice> all() {
-    if (prediction_ && !binding_.of_peer && !waits()) {
+    if (prediction_ && !binding_.of_peer && !waits_for_responses()) {
       const double window = number_at(record_.config, "window").value_or(prediction_->shape.send_queue_depth);
       for (const ShapeChange& change : shape_changes(*prediction_, static_cast<int>(window))) {
-        if (would_wait_longer(change)) continue;
+        if (delays_window(change)) continue;
         const std::size_t before = out_.size();
         add_shape_change(change);
         if (out_.size() > before) out_.back().other_payload = change.after.shape.payload != prediction_->shape.payload;
@@ -46,18 +44,18 @@ class Adviser {
 
  private:
   // True if operations do not consume the limiting resource, so that no other form of the operation helps.
-  bool waits() const {
+  bool waits_for_responses() const {
     const Resource limit = binding_.load.resource;
     return limit == Resource::outstanding || limit == Resource::wqe_cache ||
-           (held_only(limit) && limit != Resource::qp_context_cache);
+           (is_held_while_waiting(limit) && limit != Resource::qp_context_cache);
   }
 
   // True if the program waits for its whole window, latency matters, and the change completes more operations at once:
   // the window then completes later.
-  bool would_wait_longer(const ShapeChange& change) const {
+  bool delays_window(const ShapeChange& change) const {
     const bool whole = record_.benchmark == "wqe_cache" || text_at(record_.config, "wait") == "all";
     const VerbShape &before = prediction_->shape, &after = change.after.shape;
-    return whole && diagnosis_.latency >= kLatencyCounts &&
+    return whole && diagnosis_.latency >= kMinRelevantLatency &&
            (after.post_list > before.post_list || after.signal_every > before.signal_every);
   }
 
@@ -77,7 +75,7 @@ class Adviser {
 
   // It is unknown how long another operation would hold tags and locks.
   static bool is_not_scaled(const Load& load) {
-    return held_only(load.resource) && load.resource != Resource::qp_context_cache;
+    return is_held_while_waiting(load.resource) && load.resource != Resource::qp_context_cache;
   }
 
   // One unit works for one QP at a time: more QPs use more units.
@@ -138,7 +136,7 @@ class Adviser {
       }
       case Resource::requester_units:
       case Resource::requester_unit:
-        return by_blueflame(before) && !by_blueflame(after) ? load.utilisation * kFetched : load.utilisation;
+        return by_blueflame(before) && !by_blueflame(after) ? load.utilisation * kFetchedWqeFactor : load.utilisation;
       case Resource::responder_units:
       case Resource::responder_unit:
       case Resource::driver_lock:
@@ -198,7 +196,8 @@ class Adviser {
   void add_fewer_outstanding() {
     const std::string key = outstanding_option(record_);
     const double now = number_at(record_.config, key).value_or(0);
-    const double fits = std::exp2(std::floor(std::log2(std::max(1.0, now_under_way(now) * diagnosis_.loads.wqes_fit))));
+    const double fits =
+        std::exp2(std::floor(std::log2(std::max(1.0, outstanding_per_qp(now) * diagnosis_.loads.wqes_fit))));
     if (key == "outstanding" || now < 2) return;
     if (fits >= now || fits < number_at(record_.config, "post_list").value_or(1)) return;
     const auto without = [](const Load& load, bool) { return load.utilisation - load.rereading; };
@@ -207,11 +206,11 @@ class Adviser {
     add(change, without, diagnosis_.loads.trip.load, Json{{key, fits}}, false);
   }
 
-  // Operations under way on a QP if `now` are allowed: the adapter limits READs and atomics.
-  double now_under_way(double now) const {
+  // Outstanding operations per QP if `now` are allowed: the adapter limits READs and atomics.
+  double outstanding_per_qp(double now) const {
     const bool ring = text_at(record_.config, "wait") == "oldest";
     const bool reads = prediction_ && (prediction_->shape.verb == Verb::read || facts(prediction_->shape.verb).atomic);
-    return reads && !ring ? std::min(now, most_reads(record_)) : now;
+    return reads && !ring ? std::min(now, max_outstanding_reads(record_)) : now;
   }
 
   // Translations depend on memory, all other state on QPs. The adapter's miss counters decide which to reduce.
@@ -250,26 +249,26 @@ class Adviser {
     const Resource limit = binding_.load.resource;
     const bool fixed = record_.config.contains("machines");  // this option sets the number of clients
     if (binding_.of_peer && !is_of_one_qp(limit)) {
-      if (fixed || !reaches_twice_the_clients() || (limit == Resource::cpu && has_a_thread_for_each_qp())) return;
-      return add_twice("clients", "clients",
-                       [](const Load& load, bool of_peer) { return load.utilisation / (of_peer ? 2 : 1); });
+      if (fixed || !can_double_clients() || (limit == Resource::cpu && has_thread_per_qp())) return;
+      return add_doubled("clients", "clients",
+                         [](const Load& load, bool of_peer) { return load.utilisation / (of_peer ? 2 : 1); });
     }
-    if (limit == Resource::atomic_slot) return add_other_placement();
+    if (limit == Resource::atomic_slot) return add_even_lock_placement();
     // More QPs, threads or outstanding operations also mean more WQEs. If WQEs are re-read, or twice as many would be,
     // the gain cannot be predicted.
     if (rereads_wqes() || diagnosis_.loads.waiting_wqes_fit < 2) return;
-    if (is_of_one_qp(limit) || limit == Resource::wqe_fetch) return add_twice_the_qps();
-    if (limit == Resource::cpu) return add_twice_the_threads();
-    if (limit == Resource::driver_lock) return add_own_queues();
+    if (is_of_one_qp(limit) || limit == Resource::wqe_fetch) return add_doubled_qps();
+    if (limit == Resource::cpu) return add_doubled_threads();
+    if (limit == Resource::driver_lock) return add_separate_queues();
     if (limit != Resource::outstanding) return;
-    if (diagnosis_.loads.trip.reads_are_full) return add_twice_the_qps();
+    if (diagnosis_.loads.trip.reads_are_full) return add_doubled_qps();
     const std::string key = outstanding_option(record_);
     if (may_fill(key))
-      add_twice("operations outstanding", key, [](const Load& load, bool) { return load.utilisation; });
+      add_doubled("operations outstanding", key, [](const Load& load, bool) { return load.utilisation; });
   }
 
   // Each client needs a connected QP of the server, except for sequencer and kv_rate, where clients have their own.
-  bool reaches_twice_the_clients() const {
+  bool can_double_clients() const {
     if (record_.benchmark == "sequencer" || record_.benchmark == "kv_rate" ||
         text_at(record_.config, "connection") == "UD")
       return true;
@@ -278,38 +277,38 @@ class Adviser {
   }
 
   // If true, more clients do not reduce the work of each thread.
-  bool has_a_thread_for_each_qp() const {
+  bool has_thread_per_qp() const {
     const auto option = [&](const std::string& name) { return number_at(record_.config, name).value_or(1); };
     return text_at(record_.config, "connection") != "UD" &&
            threads_of_clients(record_) >= std::ceil(option("threads") / option("threads_per_qp")) * option("qp");
   }
 
   // Two units share the work of one, if the other units have less to do.
-  double on_twice_the_qps(const Load& load, bool of_peer) const {
+  double load_with_doubled_qps(const Load& load, bool of_peer) const {
     if (!is_of_one_qp(load.resource)) return load.utilisation;
     const bool requester = load.resource == Resource::requester_unit;
     const Load* all = find_load(of_peer ? diagnosis_.loads.peers : diagnosis_.loads.server,
                                 requester ? Resource::requester_units : Resource::responder_units);
     return std::max(load.utilisation / 2, all == nullptr ? 0 : all->utilisation);
   }
-  void add_twice_the_qps() {
+  void add_doubled_qps() {
     if (record_.config.value("batching", false)) return;  // more QPs would split each batch of responses
     const bool in_all = number_at(record_.config, "connections").value_or(0) > 0;
     const bool to_each = number_at(record_.config, "vms").value_or(0) > 0;
-    add_twice(in_all    ? "connections"
-              : to_each ? "QPs a thread to each machine"
-                        : "QPs a thread",
-              in_all    ? "connections"
-              : to_each ? "vms"
-                        : "qp",
-              [this](const Load& load, bool of_peer) { return on_twice_the_qps(load, of_peer); });
+    add_doubled(in_all    ? "connections"
+                : to_each ? "QPs a thread to each machine"
+                          : "QPs a thread",
+                in_all    ? "connections"
+                : to_each ? "vms"
+                          : "qp",
+                [this](const Load& load, bool of_peer) { return load_with_doubled_qps(load, of_peer); });
   }
 
   // True if about as many operations were outstanding as option `key` allows (Little's law: rate times latency). PUTs
   // of kv_atomic wait for locks and for earlier atomics on their QP, so more of them only wait longer.
   bool may_fill(const std::string& key) const {
     const bool locks = record_.benchmark != "kv_rate" && number_at(record_.result, "put_mops").value_or(0) > 0;
-    if (keeps_one_under_way(record_) || locks) return false;
+    if (keeps_one_outstanding(record_) || locks) return false;
     const std::optional<double> latency = number_at(record_.result, "lat_mean_ns");
     if (!latency) return true;
     const double under_way = number_at(record_.result, "rate_mops").value_or(0) * *latency * 1e-3;
@@ -318,7 +317,7 @@ class Adviser {
   }
 
   // Doubles an option that also doubles the outstanding operations.
-  void add_twice(const std::string& what, const std::string& key, const Scaling& scaled) {
+  void add_doubled(const std::string& what, const std::string& key, const Scaling& scaled) {
     const double now = number_at(record_.config, key).value_or(0);
     if (now < 1) return;
     // Additional clients share the same QPs, unless each client has its own.
@@ -330,20 +329,20 @@ class Adviser {
   }
 
   // Each thread brings its own QPs, so resources of one thread or one QP double, too.
-  void add_twice_the_threads() {
+  void add_doubled_threads() {
     const double now = number_at(record_.config, "threads").value_or(0);
     if (now < 1) return;
     add(
         fmt::format("{:g} threads instead of {:g}", 2 * now, now),
         [this](const Load& load, bool of_peer) {
           if (load.resource == Resource::cpu && !of_peer) return load.utilisation / 2;
-          return on_twice_the_qps(load, of_peer);
+          return load_with_doubled_qps(load, of_peer);
         },
         diagnosis_.latency / 2, Json{{"threads", 2 * now}}, false);
   }
 
   // With its own queues, a thread never waits for the lock.
-  void add_own_queues() {
+  void add_separate_queues() {
     const auto without = [](const Load& load, bool of_peer) {
       return load.resource == Resource::driver_lock && !of_peer ? 0 : load.utilisation;
     };
@@ -358,7 +357,7 @@ class Adviser {
     }
   }
 
-  void add_other_placement() {
+  void add_even_lock_placement() {
     const double mean = diagnosis_.loads.atomic_slot_mean;
     const double factor = mean > 0 ? binding_.load.utilisation / mean : 1;
     if (factor < kWorthwhile) return;

@@ -4,9 +4,12 @@
 #include <iterator>
 #include <map>
 
-#include "analysis/csv.hpp"
+#include "analysis/explain.hpp"
+#include "analysis/keys.hpp"
 #include "analysis/loads.hpp"
-#include "analysis/where.hpp"
+#include "analysis/points.hpp"
+#include "analysis/rate_changes.hpp"
+#include "analysis/text_table.hpp"
 #include "common/record.hpp"
 
 namespace verbscope {
@@ -80,7 +83,7 @@ std::string option_value(const Record& record, const std::string& key) {
   for (const std::string& name : {key, key + "_s"}) {
     const auto value = record.config.find(name);
     if (value == record.config.end() || value->is_null()) continue;
-    return value->is_string() ? value->get<std::string>() : dump_json(*value);
+    return plain_text(*value);
   }
   return "";
 }
@@ -151,17 +154,6 @@ Json point_json(const ComparePoint& point, const CompareView& view) {
   return json;
 }
 
-// All options of any point, each once.
-std::vector<std::string> all_options(const std::vector<ComparePoint>& points) {
-  std::vector<std::string> keys;
-  for (const ComparePoint& point : points) {
-    for (const std::string& key : option_keys(*point.first().record)) {
-      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
-    }
-  }
-  return keys;
-}
-
 std::string meanings(const CompareRow& row) {
   std::string text;
   for (const Residual& residual : row.residuals) {
@@ -169,6 +161,13 @@ std::string meanings(const CompareRow& row) {
         fmt::format("{}{} {:+.3f}: {}", text.empty() ? "" : " | ", residual.event, residual.per_op, residual.meaning);
   }
   return text;
+}
+
+constexpr const char* kLimit = "limit";
+constexpr const char* kId = "id";
+
+std::optional<double> mean_or_none(const std::vector<double>& values) {
+  return values.empty() ? std::nullopt : std::optional(mean_interval(values).mean);
 }
 
 }  // namespace
@@ -181,10 +180,10 @@ std::optional<double> EventPair::difference_percent() const {
 
 std::vector<CompareRow> compare_records(const std::vector<const Record*>& records,
                                         const std::vector<PublishedPoint>& published) {
-  std::map<std::string, std::vector<const Record*>> of_file;
-  for (const Record* record : records) of_file[record->file].push_back(record);
+  std::map<std::string, std::vector<const Record*>> records_of_file;
+  for (const Record* record : records) records_of_file[record->file].push_back(record);
   std::map<std::string, Residuals> residuals;
-  for (const auto& [file, own] : of_file) residuals.emplace(file, own);
+  for (const auto& [file, own] : records_of_file) residuals.emplace(file, own);
   std::vector<CompareRow> rows;
   for (const Record* record : records) {
     rows.push_back(compare_record(*record, published));
@@ -201,7 +200,9 @@ Json compare_json(const std::vector<CompareRow>& rows, const CompareView& view) 
 
 std::string compare_csv(const std::vector<CompareRow>& rows, const CompareView& view) {
   const std::vector<ComparePoint> points = points_of(rows, view.every_record);
-  const std::vector<std::string> options = all_options(points);
+  std::vector<const Record*> records;
+  for (const ComparePoint& point : points) records.push_back(point.first().record);
+  const std::vector<std::string> options = option_keys(records);
   std::vector<std::string> names{"id", "file", "benchmark", "label", "fabric", "simulated", "status", "reason"};
   names.insert(names.end(), options.begin(), options.end());
   names.insert(names.end(), {"runs", kComparedRate, "rate_low_mops", "rate_high_mops"});
@@ -253,6 +254,74 @@ std::string compare_csv(const std::vector<CompareRow>& rows, const CompareView& 
     out += csv_line(cells);
   }
   return out;
+}
+
+std::optional<MeanInterval> ComparePoint::mean(const std::string& key) const {
+  std::vector<double> values;
+  for (const CompareRow* run : runs) {
+    if (const auto value = result_number(*run->record, key)) values.push_back(*value);
+  }
+  return values.empty() ? std::nullopt : std::optional(mean_interval(values));
+}
+
+EventPair ComparePoint::events(EventGroup group) const {
+  std::vector<double> measured;
+  for (const CompareRow* run : runs) {
+    if (const auto& value = run->events[group].measured) measured.push_back(*value);
+  }
+  return {mean_or_none(measured), first().events[group].modelled};
+}
+
+std::optional<double> ComparePoint::deviation_percent() const {
+  if (first().published == nullptr) return std::nullopt;
+  const auto value = mean(first().published->run.result_key);
+  return value ? std::optional(first().published->deviation_of(value->mean)) : std::nullopt;
+}
+
+std::vector<std::string> parse_columns(const std::vector<std::string>& names, const std::vector<CompareRow>& rows) {
+  std::vector<const Record*> records;
+  for (const CompareRow& row : rows) records.push_back(row.record);
+  std::vector<std::string> columns;
+  for (const std::string& name : names) {
+    columns.push_back(is_text_column(name) ? name : find_result_key("--columns", name, records));
+  }
+  return columns;
+}
+
+std::vector<ComparePoint> points_of(const std::vector<CompareRow>& rows, bool every_record) {
+  std::vector<std::string> order;                                  // of points, whatever their files
+  std::map<std::string, std::vector<std::string>> files_of_point;  // the files that contain it
+  std::map<std::pair<std::string, std::string>, std::vector<const CompareRow*>> runs;
+  for (const CompareRow& row : rows) {
+    const std::string key = row.fabric + " " + row.record->benchmark + " " + repeated_key(*row.record);
+    std::vector<std::string>& files = files_of_point[key];
+    if (files.empty()) order.push_back(key);
+    if (std::ranges::find(files, row.record->file) == files.end()) files.push_back(row.record->file);
+    runs[{key, row.record->file}].push_back(&row);
+  }
+  std::vector<ComparePoint> points;
+  for (const std::string& key : order) {
+    for (const std::string& file : files_of_point[key]) {
+      bool fresh = true;
+      for (const CompareRow* row : runs[{key, file}]) {
+        if (fresh || every_record) points.emplace_back();
+        fresh = false;
+        const bool is_failed = row->record->status == RecordStatus::failed;
+        (is_failed ? points.back().failed : points.back().runs).push_back(row);
+      }
+    }
+  }
+  return points;
+}
+
+bool is_text_column(const std::string& column) {
+  return column == kLimit || column == kId;
+}
+
+std::string column_text(const ComparePoint& point, const std::string& column) {
+  const Record& record = *point.first().record;
+  if (column == kId) return point_id(record);
+  return record.status == RecordStatus::failed ? "" : closed_form_limit(record);
 }
 
 }  // namespace verbscope

@@ -5,11 +5,12 @@
 #include <map>
 #include <set>
 
-#include "analysis/bends.hpp"
 #include "analysis/compare.hpp"
+#include "analysis/explain.hpp"
 #include "analysis/keys.hpp"
+#include "analysis/loads.hpp"
 #include "analysis/points.hpp"
-#include "analysis/round_trip.hpp"
+#include "analysis/rate_changes.hpp"
 #include "analysis/text_table.hpp"
 #include "common/text.hpp"
 
@@ -17,12 +18,13 @@ namespace verbscope {
 namespace {
 
 constexpr const char* kLegend =
-    "rate: all threads of the server, steady window only. model bound: the most that the interface (MMIO, PCIe, wire) "
-    "allows, from the resource under \"by\" alone; it is no forecast of the rate, a NIC may be slower.\n";
+    "rate: all threads of the server, measurement interval only. model bound: the highest rate of the interface (MMIO, "
+    "PCIe, wire), set by the resource under \"by\"; a NIC may be slower.\n";
 constexpr const char* kEventsLegend =
     "PCIe per operation, counted (meas.) and modelled, % is the difference: cache lines the NIC read (WQEs, payload) "
-    "and wrote (CQEs, payload), MMIO writes by the CPU (64 B lines and doorbells), bytes both ways with headers. Where "
-    "the model has none, there is no %. A group of columns that are all zero is left out.\n";
+    "and wrote (CQEs, payload), MMIO writes by the CPU (64 B lines and doorbells), bytes in both directions with "
+    "headers. "
+    "Without a modelled value there is no %. Column groups with zeros only are omitted.\n";
 constexpr std::size_t kLegendWidth = 120;  // if there is no limit
 // Printed if a row has a published figure.
 constexpr const char* kPublishedLegend =
@@ -43,13 +45,9 @@ struct OptionKeys {
   std::vector<std::string> varying, common;
 
   explicit OptionKeys(const ComparePoints& points) {
-    std::vector<std::string> keys;
-    for (const ComparePoint* point : points) {
-      for (const std::string& key : option_keys(first_record(point))) {
-        if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
-      }
-    }
-    for (const std::string& key : keys) {
+    std::vector<const Record*> records;
+    for (const ComparePoint* point : points) records.push_back(&first_record(point));
+    for (const std::string& key : option_keys(records)) {
       const bool same = std::ranges::all_of(points, [&](const ComparePoint* point) {
         return option_text(first_record(point), key) == option_text(first_record(points.front()), key);
       });
@@ -57,11 +55,11 @@ struct OptionKeys {
     }
   }
 
-  // " size=64 post_list=4", without `but`.
-  std::string varying_text(const ComparePoint* point, const std::string& but = "") const {
+  // " size=64 post_list=4", without `except`.
+  std::string varying_text(const ComparePoint* point, const std::string& except = "") const {
     std::string text;
     for (const std::string& key : varying) {
-      if (key != but) text += fmt::format(" {}={}", key, option_text(first_record(point), key));
+      if (key != except) text += fmt::format(" {}={}", key, option_text(first_record(point), key));
     }
     return text;
   }
@@ -87,7 +85,7 @@ bool is_time(const std::string& key) {
 }
 
 // "p99 us" for lat_p99_ns; "Gb/s".
-TableColumn asked_column(const std::string& column) {
+TableColumn extra_column(const std::string& column) {
   if (is_text_column(column)) return {.header = column, .left = true};
   if (column == "bandwidth_gbit_per_s") return {"Gb/s"};
   if (column == "bandwidth_mb_per_s") return {"MB/s"};
@@ -146,7 +144,7 @@ class BenchmarkTable {
     for (const ComparePoint* point : points_) {
       const CompareRow& row = point->first();
       for (const Residual& residual : row.residuals) {
-        out += fmt::format("  {}{}{}: {:+.3g} {} an operation ({:+.3g} M/s): {}.\n", file_text(row), row.fabric,
+        out += fmt::format("  {}{}{}: {:+.3g} {} per operation ({:+.3g} M/s): {}.\n", file_text(row), row.fabric,
                            keys_.varying_text(point), residual.per_op, residual.event, residual.per_second * 1e-6,
                            residual.meaning);
       }
@@ -174,7 +172,7 @@ class BenchmarkTable {
     for (const ComparePoint* point : points_) {
       const auto x = number_at(first_record(point).config, option);
       const auto rate = point->mean(kComparedRate);
-      if (!x || !rate || keeps_one_under_way(first_record(point))) continue;
+      if (!x || !rate || keeps_one_outstanding(first_record(point))) continue;
       const CompareRow& row = point->first();
       const std::string rest = file_text(row) + row.fabric + keys_.varying_text(point, option);
       if (!curves.contains(rest)) order.push_back(rest);
@@ -205,7 +203,7 @@ class BenchmarkTable {
     if (has_published_) groups.push_back({"published", {{published_unit()}, {"%"}, {"", true}}});
     if (!view_.columns.empty()) {
       groups.push_back({"", {}});
-      for (const std::string& column : view_.columns) groups.back().columns.push_back(asked_column(column));
+      for (const std::string& column : view_.columns) groups.back().columns.push_back(extra_column(column));
     }
     return groups;
   }

@@ -3,15 +3,88 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/doubling.hpp"
-
 namespace verbscope {
 namespace {
+
+// Resources whose capacity is doubled in every machine.
+struct Doubling {
+  std::vector<Resource> doubled;  // each by its capacity()
+  // The requester units become fast enough that no WQE waits for them and is read again.
+  bool no_rereads = false;
+
+  bool has(Resource resource) const { return std::ranges::find(doubled, resource) != doubled.end(); }
+};
+
+double link_load_after(const Load& load, const Doubling& doubling, const Loads& loads) {
+  double left = load.utilisation;
+  if (doubling.has(Resource::qp_context_cache)) left -= load.contexts_read * (1 - load.contexts_left);
+  if (doubling.has(Resource::translation_cache)) left -= load.addresses_read * (1 - load.addresses_left);
+  if (doubling.no_rereads) left -= load.rereading;
+  if (!doubling.no_rereads && doubling.has(Resource::wqe_cache)) left -= load.rereading * (1 - loads.rereads_left);
+  return doubling.has(Resource::pcie_to_nic) ? left / 2 : left;
+}
+
+// For resources that are held during link transfers: on a doubled link a transfer takes half as long, and nothing
+// waits.
+double held_load_after(const Load& load, const Doubling& doubling) {
+  double left = load.utilisation;
+  if (doubling.has(Resource::pcie_to_nic)) {
+    left = load.held_idle > 0 ? std::min(left, load.held_idle) - load.crossing / 2 : left / 2;
+  }
+  if (load.resource == Resource::qp_context_cache && doubling.has(Resource::qp_context_cache))
+    return left * load.contexts_left;
+  return doubling.has(load.resource) ? left / 2 : left;
+}
+
+double unit_load_after(const Load& load, const Doubling& doubling, const Loads& loads) {
+  double own = own_work(load);
+  if (doubling.no_rereads) own -= load.rereading;
+  if (!doubling.no_rereads && doubling.has(Resource::wqe_cache)) own -= load.rereading * (1 - loads.rereads_left);
+  double held_up = load.held_up;
+  if (doubling.has(capacity(load.resource))) {
+    own /= 2;
+    // The time saved by faster work is held up for the same share as before.
+    if (load.utilisation > 0) held_up += own * load.held_up / load.utilisation;
+  }
+  double waited = load.waited;
+  if (doubling.has(Resource::qp_context_cache)) waited -= load.waited_contexts * (1 - load.contexts_left);
+  if (doubling.has(Resource::translation_cache)) waited -= load.waited_addresses * (1 - load.addresses_left);
+  // With twice as many WQEs prefetched, the unit works while the second half of them arrives.
+  if (doubling.has(Resource::wqe_fetch)) held_up = std::max(0.0, (held_up - own) / 2);
+  if (doubling.has(Resource::atomic_slot)) held_up /= 2;
+  return own + waited + held_up;
+}
+
+// The load after the doubling. Precondition: `load` affects the rate.
+double load_after(const Load& load, const Doubling& doubling, const Loads& loads) {
+  if (load.resource == Resource::pcie_to_nic) return link_load_after(load, doubling, loads);
+  if (load.resource == Resource::dma_reads || load.resource == Resource::qp_context_cache)
+    return held_load_after(load, doubling);
+  if (is_unit(load.resource)) return unit_load_after(load, doubling, loads);
+  return doubling.has(capacity(load.resource)) ? load.utilisation / 2 : load.utilisation;
+}
+
+// The latency load after the doubling; `latency` is the one before.
+double latency_after(double latency, const Doubling& doubling, const Loads& loads) {
+  const RoundTrip& trip = loads.trip;
+  // For operations that wait for locks, only the load of the trip itself is halved.
+  if (doubling.has(Resource::outstanding) && !trip.reads_are_full)
+    latency -= (trip.locked * std::min(latency, trip.load) + (1 - trip.locked) * latency) / 2;
+  // Re-reads of WQEs delay their QPs. The program waits for that delay, not for the number of outstanding operations.
+  if (doubling.has(Resource::wqe_cache) || doubling.no_rereads) {
+    const double without = std::min(latency, trip.load);
+    latency = without + (doubling.no_rereads ? 0 : loads.rereads_left) * (latency - without);
+  }
+  if (doubling.has(Resource::atomic_slot)) latency *= 0.75;  // PCIe is about half of an atomic's round trip
+  if (doubling.has(Resource::requester_unit)) latency *= 1 - trip.requester_share / 2;
+  if (doubling.has(Resource::responder_unit)) latency *= 1 - trip.responder_share / 2;
+  return latency;
+}
 
 // A resource with at least this utilisation is full: in a closed loop the queue in front of the limit never runs empty.
 // Below it the program also waits for its own operations.
 constexpr double kFull = 0.95;
-// At or above this utilisation, the latency load is at most RoundTrip::most_latency.
+// At or above this utilisation, the latency load is at most RoundTrip::max_latency.
 constexpr double kNearlyFull = 0.8;
 // Inferred loads: a resource limits the rate from this share of what the model allows.
 constexpr double kInferredFull = 0.9;
@@ -27,13 +100,14 @@ constexpr double kAlwaysFull = 0.98;
 constexpr double kKnee = 5;
 constexpr double kKneeAtOnce = 1;
 
-// If all units have on average at least this share of the busiest unit's load, "all units" are named instead of one.
-constexpr double kEvenly = 0.93;
+// If all units have on average at least this share of the busiest unit's load, "all units" are named instead of
+// one.
+constexpr double kEvenShare = 0.93;
 
 // Parts of a load below this are ignored.
-constexpr double kPart = 0.1;
+constexpr double kMinPart = 0.1;
 // Loads below this are not considered as limits.
-constexpr double kWorthATry = 0.5;
+constexpr double kMinCandidateLoad = 0.5;
 
 double load_of(const std::vector<Load>& loads, Resource resource) {
   const Load* load = find_load(loads, resource);
@@ -41,7 +115,7 @@ double load_of(const std::vector<Load>& loads, Resource resource) {
 }
 
 // False for MMIO, which is a part of the link to the NIC.
-bool stands_alone(Resource resource) {
+bool is_own_resource(Resource resource) {
   return resource != Resource::mmio;
 }
 
@@ -50,33 +124,34 @@ bool is_link(Resource resource) {
 }
 
 // The most fitting name: MMIO if it causes half of the link's load; all units instead of one if they are evenly busy.
-Load named(const Load& load, const std::vector<Load>& side) {
+Load best_named(const Load& load, const std::vector<Load>& side) {
   const auto instead = [&](Resource other, double share) {
     const Load* found = find_load(side, other);
     return found != nullptr && found->utilisation >= share * load.utilisation ? found : nullptr;
   };
   const Load* other = nullptr;
   if (load.resource == Resource::pcie_to_nic) other = instead(Resource::mmio, 0.5);
-  if (load.resource == Resource::requester_unit) other = instead(Resource::requester_units, kEvenly);
-  if (load.resource == Resource::responder_unit) other = instead(Resource::responder_units, kEvenly);
+  if (load.resource == Resource::requester_unit) other = instead(Resource::requester_units, kEvenShare);
+  if (load.resource == Resource::responder_unit) other = instead(Resource::responder_units, kEvenShare);
   return other != nullptr ? *other : load;
 }
 
-std::string why_undecided(const Loads& loads) {
-  if (loads.server.empty()) return "nothing was counted and no model was asked: the evidence does not decide";
+std::string undecided_reason(const Loads& loads) {
+  if (loads.server.empty()) return "the record has neither counters nor a prediction";
   const auto highest = std::ranges::max_element(loads.server, {}, &Load::utilisation);
   return fmt::format(
-      "none of the resources that the model knows is near its limit (the highest, {}, at {:.0f} %): what remains are "
-      "the adapter's units and caches, the CPU, the peers, and latency, and the evidence does not decide between them",
+      "every resource that the model covers is below its limit (highest: {}, {:.0f} %). The limit is among the "
+      "adapter's "
+      "units and caches, the CPU, the peers and latency; the record does not show which",
       words_for(highest->resource), highest->utilisation * 100);
 }
 
-Limit shown(Limit limit, const Loads& loads) {
-  limit.load = named(limit.load, limit.of_peer ? loads.peers : loads.server);
+Limit with_best_name(Limit limit, const Loads& loads) {
+  limit.load = best_named(limit.load, limit.of_peer ? loads.peers : loads.server);
   return limit;
 }
 
-double with_latency(double highest, double latency, double knee) {
+double combined_load(double highest, double latency, double knee) {
   return std::pow(std::pow(highest, knee) + std::pow(latency, knee), 1 / knee);
 }
 
@@ -97,19 +172,19 @@ class Search {
     std::ranges::stable_sort(candidates_, std::greater{}, &Limit::gain);
     // Gains that differ by less than their uncertainty: the fuller resource goes first.
     const auto alike = std::ranges::find_if(
-        candidates_, [this](const Limit& each) { return each.gain < candidates_.front().gain - kPart / 2; });
+        candidates_, [this](const Limit& each) { return each.gain < candidates_.front().gain - kMinPart / 2; });
     std::stable_sort(candidates_.begin(), alike,
                      [](const Limit& a, const Limit& b) { return a.load.utilisation > b.load.utilisation; });
     out_.candidates = candidates_;
     const auto first = std::ranges::find_if(candidates_, [](const Limit& each) { return each.gain >= kWorthwhile; });
     if (first != candidates_.end()) {
-      out_.limits = {shown(*first, out_.loads)};
+      out_.limits = {with_best_name(*first, out_.loads)};
       out_.gain_of_all = first->gain;
     } else {
       find_pair();
     }
     if (out_.limits.empty())
-      out_.undecided = "by the loads no resource, nor two together, lift the rate by 3 % or more";
+      out_.undecided = "doubling one resource, or two together, raises the rate by less than 3 %";
   }
 
  private:
@@ -119,26 +194,26 @@ class Search {
         const double both = gain({a->load.resource, b->load.resource});
         if (both < kWorthwhile || both <= out_.gain_of_all) continue;
         out_.gain_of_all = both;
-        out_.limits = {shown(*a, out_.loads), shown(*b, out_.loads)};
+        out_.limits = {with_best_name(*a, out_.loads), with_best_name(*b, out_.loads)};
       }
     }
   }
 
   double gain(std::vector<Resource> doubled) const {
     for (Resource& each : doubled) each = capacity(each);
-    Doubling of{std::move(doubled)};
-    const Diagnosis::Outcome with = outcome(of);
+    Doubling doubling{std::move(doubled)};
+    const Diagnosis::Outcome with = outcome(doubling);
     // WQEs that wait for a unit are re-read, which takes unit time. If faster units end the waiting, the re-reads end,
     // too.
-    if (!of.has(Resource::requester_unit) || out_.loads.trip.returns || out_.loads.wqes_reread <= kRereadCounts)
+    if (!doubling.has(Resource::requester_unit) || out_.loads.trip.returns || out_.loads.wqes_reread <= kRereadCounts)
       return with.factor;
-    of.no_rereads = true;
-    const Diagnosis::Outcome without = outcome(of);
+    doubling.no_rereads = true;
+    const Diagnosis::Outcome without = outcome(doubling);
     return capacity(without.fullest.load.resource) == Resource::requester_unit ? with.factor : without.factor;
   }
-  Diagnosis::Outcome outcome(const Doubling& of) const {
-    return out_.outcome([&](const Load& load, bool) { return with_twice(load, of, out_.loads); },
-                        latency_with_twice(out_.latency, of, out_.loads));
+  Diagnosis::Outcome outcome(const Doubling& doubling) const {
+    return out_.outcome([&](const Load& load, bool) { return load_after(load, doubling, out_.loads); },
+                        latency_after(out_.latency, doubling, out_.loads));
   }
 
   // Keeps the fullest load for each capacity.
@@ -151,19 +226,19 @@ class Search {
     candidates_.push_back(limit);
   }
   void add_part(const Load& load, bool of_peer, Resource resource, double part) {
-    if (part >= kPart)
+    if (part >= kMinPart)
       add(Limit{.load = Load{.resource = resource, .node = load.node, .utilisation = part}, .of_peer = of_peer});
   }
 
   double add(const Load& load, bool of_peer) {
-    if (load.utilisation < kWorthATry) return load.utilisation;
+    if (load.utilisation < kMinCandidateLoad) return load.utilisation;
     if (is_unit(load.resource)) {
       const bool requester = load.resource == Resource::requester_unit;
       add_part(load, of_peer, requester ? Resource::wqe_fetch : Resource::atomic_slot, load.held_up);
       add_part(load, of_peer, Resource::wqe_cache, load.rereading);
       add_part(load, of_peer, Resource::qp_context_cache, load.waited_contexts);
       add_part(load, of_peer, Resource::translation_cache, load.waited_addresses);
-      if (own_work(load) < kPart) return load.utilisation;
+      if (own_work(load) < kMinPart) return load.utilisation;
     }
     add_part(load, of_peer, Resource::pcie_to_nic, load.crossing);
     add(Limit{.load = load, .of_peer = of_peer});
@@ -180,14 +255,14 @@ double fuller_direction(const std::vector<Load>& side) {
 
 // False for loads that cannot be the limit. Reads in flight and locks are held longer while the link that they use is
 // full; their load without that wait may be unknown.
-bool can_bind(const Load& load, const std::vector<Load>& side) {
-  if (!stands_alone(load.resource)) return false;
-  return !held_only(load.resource) || load.held_idle > 0 || fuller_direction(side) < kFull;
+bool can_limit(const Load& load, const std::vector<Load>& side) {
+  if (!is_own_resource(load.resource)) return false;
+  return !is_held_while_waiting(load.resource) || load.held_idle > 0 || fuller_direction(side) < kFull;
 }
 
 // The load without the parts that would vanish if nothing else were full: excess polling by a CPU that has little to
 // do, and time that a unit waits for a full link or a full lock.
-Load bearing(Load load, const std::vector<Load>& side) {
+Load limiting_part(Load load, const std::vector<Load>& side) {
   if (!is_link(load.resource) || load.utilisation < kAlwaysFull) {
     load.utilisation -= load.elastic;
     if (is_link(load.resource) && load.elastic > 0) load.rereading = 0;
@@ -211,11 +286,11 @@ Load bearing(Load load, const std::vector<Load>& side) {
 
 // Calls visit(load, of_peer) for each load that can limit the rate.
 template <class Visit>
-void Diagnosis::each_bearing(Visit&& visit) const {
+void Diagnosis::for_each_limiting_load(Visit&& visit) const {
   for (const bool of_peer : {false, true}) {
     const std::vector<Load>& side = of_peer ? loads.peers : loads.server;
     for (const Load& load : side) {
-      if (can_bind(load, side)) visit(bearing(load, side), of_peer);
+      if (can_limit(load, side)) visit(limiting_part(load, side), of_peer);
     }
   }
 }
@@ -223,23 +298,23 @@ void Diagnosis::each_bearing(Visit&& visit) const {
 Diagnosis::Outcome Diagnosis::outcome(const After& after, double latency_after) const {
   double before = 0, highest = 0;
   Outcome out;
-  each_bearing([&](const Load& load, bool of_peer) {
+  for_each_limiting_load([&](const Load& load, bool of_peer) {
     before = std::max(before, load.utilisation);
     const double left = after(load, of_peer);
     if (left <= highest) return;
     highest = left;
     out.fullest = Limit{.load = load, .of_peer = of_peer};
   });
-  const double then = with_latency(highest, latency_after, knee);
-  if (then > 0) out.factor = with_latency(before, latency, knee) / then;
+  const double then = combined_load(highest, latency_after, knee);
+  if (then > 0) out.factor = combined_load(before, latency, knee) / then;
   if (latency_after > highest)
     out.fullest = Limit{.load = Load{.resource = Resource::outstanding, .node = "server", .utilisation = 1}};
   return out;
 }
 
-double Diagnosis::rest_of_time() const {
+double Diagnosis::remaining_latency() const {
   double taken = 0;
-  each_bearing([&](const Load& load, bool) {
+  for_each_limiting_load([&](const Load& load, bool) {
     const double part = std::pow(std::max(0.0, load.utilisation), knee);
     taken = knee < kKnee ? std::max(taken, part) : taken + part;
   });
@@ -252,32 +327,32 @@ Diagnosis diagnose(const Loads& loads) {
   const Diagnosis::Outcome now = out.outcome([](const Load& load, bool) { return load.utilisation; }, 0);
   const double highest = now.fullest.load.utilisation;
   if (!loads.measured && highest < kInferredFull) {
-    out.undecided = why_undecided(loads);
+    out.undecided = undecided_reason(loads);
     return out;
   }
   out.latency = loads.trip.load;
   if (loads.measured && highest < kFull) {
     out.knee = kKnee + (kKneeAtOnce - kKnee) * loads.trip.burst;
-    const double rest = out.rest_of_time();
-    out.latency = std::max(out.latency, highest < kNearlyFull ? rest : std::min(rest, loads.trip.most_latency));
+    const double rest = out.remaining_latency();
+    out.latency = std::max(out.latency, highest < kNearlyFull ? rest : std::min(rest, loads.trip.max_latency));
   }
   Search(out).find();
   return out;
 }
 
-Limit fullest_of(const Diagnosis& diagnosis, Resource of) {
-  Limit out{.load = Load{.resource = of, .node = "server"}};
+Limit fullest_limit(const Diagnosis& diagnosis, Resource wanted) {
+  Limit out{.load = Load{.resource = wanted, .node = "server"}};
   for (const Limit& each : diagnosis.candidates) {
-    if (capacity(each.load.resource) == of) out = each;
+    if (capacity(each.load.resource) == wanted) out = each;
   }
-  if (out.load.utilisation > 0) return shown(out, diagnosis.loads);
+  if (out.load.utilisation > 0) return with_best_name(out, diagnosis.loads);
   for (const bool of_peer : {false, true}) {
     for (const Load& load : of_peer ? diagnosis.loads.peers : diagnosis.loads.server) {
-      const bool fuller = stands_alone(load.resource) && load.utilisation > out.load.utilisation;
-      if (fuller && capacity(load.resource) == of) out = Limit{.load = load, .of_peer = of_peer};
+      const bool fuller = is_own_resource(load.resource) && load.utilisation > out.load.utilisation;
+      if (fuller && capacity(load.resource) == wanted) out = Limit{.load = load, .of_peer = of_peer};
     }
   }
-  return shown(out, diagnosis.loads);
+  return with_best_name(out, diagnosis.loads);
 }
 
 }  // namespace verbscope

@@ -39,7 +39,7 @@ struct Diagnosis {
   double knee = 5;
 
   // The latency load that explains the rest of the time, if no resource is full.
-  double rest_of_time() const;
+  double remaining_latency() const;
 
   // Result of a change. `after` returns the new value of each load, `latency_after` is the new latency load.
   using After = std::function<double(const Load& load, bool of_peer)>;
@@ -51,13 +51,13 @@ struct Diagnosis {
 
  private:
   template <class Visit>
-  void each_bearing(Visit&& visit) const;
+  void for_each_limiting_load(Visit&& visit) const;
 };
 
 Diagnosis diagnose(const Loads& loads);
 
 // The fullest resource with this capacity(), under the most fitting name ("all units" rather than one unit). If none of
 // them has a load, the Limit contains only the resource.
-Limit fullest_of(const Diagnosis& diagnosis, Resource capacity);
+Limit fullest_limit(const Diagnosis& diagnosis, Resource capacity);
 
 }  // namespace verbscope

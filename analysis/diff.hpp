@@ -5,13 +5,31 @@
 #include <string>
 #include <vector>
 
-#include "analysis/environment_diff.hpp"
 #include "common/record.hpp"
 
 namespace verbscope {
 
-// In the order of the words in diff.cpp. `more` and `fewer` are for counts, where neither is better.
-enum class Verdict { inconclusive, equivalent, slower, faster, more, fewer, failed, only_base, only_new };
+// A fact with the distinct values of each side, in order of appearance. A side without the fact has no values.
+struct EnvironmentDifference {
+  std::string fact;  // "kernel", "hosts.n1.devices.mlx5_0.firmware"
+  std::vector<std::string> base, other;
+};
+
+// The facts whose values differ. Those that most often explain a change are first: firmware, driver, kernel, commit,
+// cluster profile. Times, command lines and leftovers of a point are not facts.
+std::vector<EnvironmentDifference> environment_differences(const std::vector<Record>& base,
+                                                           const std::vector<Record>& other);
+
+// One line per difference, or a line that reports none. Ends with a newline. Control characters are escaped as in JSON.
+std::string environment_text(const std::vector<EnvironmentDifference>& differences);
+Json environment_json(const std::vector<EnvironmentDifference>& differences);
+
+// In the order of the words in diff_text.cpp. `more` and `fewer` are for counts, where neither is better.
+enum class ChangeVerdict { inconclusive, equivalent, slower, faster, more, fewer, failed, only_base, only_new };
+
+// Meaning of a larger value of the metric.
+enum class LargerValue { faster, slower, neither };
+LargerValue larger_value(const std::string& metric);
 
 struct DiffRequest {
   double threshold_percent = 3;        // smaller changes do not count
@@ -27,7 +45,7 @@ struct RatioInterval {
 // One point with all repetitions of both sides.
 struct DiffRow {
   std::string id, title, fabric;
-  Verdict verdict = Verdict::inconclusive;
+  ChangeVerdict verdict = ChangeVerdict::inconclusive;
   std::vector<double> base, other;        // values of the metric
   double ratio = 1;                       // of the geometric means; meaningless if one side is missing
   std::optional<RatioInterval> interval;  // of the ratio, for this point alone; absent if a side has only one run
@@ -35,6 +53,9 @@ struct DiffRow {
   int repetitions = 0;
   std::string reason;  // failed: the error on the new side
   std::string cause;   // of a change beyond the threshold, if counters show one
+
+  // True if both sides have values.
+  bool has_ratio() const { return !base.empty() && !other.empty(); }
 };
 
 struct Diff {
@@ -44,16 +65,16 @@ struct Diff {
   bool identical = false;  // both sides have the same records
   std::string across{};    // diff_across: the option's value in the base, "connection=RC"
   // Options that the user did not set but that differ between matched points: "clients 4 -> 8".
-  std::vector<std::string> not_set{};
+  std::vector<std::string> unset{};
   // If no points match: the options in which the most similar ones differ, "size (base 64, new 128)".
-  std::vector<std::string> apart{};
+  std::vector<std::string> mismatched{};
 };
 
 // Matches points by benchmark, options and fabric (the file name of a profile counts as its name), except for
 // `request.ignored`, which may contain "fabric". The samples of a point are its repetitions and seeds; of several runs
 // with the same repetition and seed only the last one counts. Rows are in the order of `base`. Verdicts follow
-// analysis/change.hpp, corrected for the number of points with at least two runs on both sides. Throws UsageError if
-// points of one side differ only in an ignored option.
+// analysis/statistics.hpp, corrected for the number of points with at least two runs on both sides. Throws UsageError
+// if points of one side differ only in an ignored option.
 Diff diff_records(const std::vector<Record>& base, const std::vector<Record>& other, const DiffRequest& request);
 
 // Compares records with the first value of option `across` to those with each other value; points are matched without

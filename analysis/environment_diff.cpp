@@ -1,10 +1,11 @@
-#include "analysis/environment_diff.hpp"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+
+#include "analysis/diff.hpp"
+#include "analysis/points.hpp"
 
 namespace verbscope {
 namespace {
@@ -13,12 +14,12 @@ constexpr std::size_t kMaxLines = 30;
 constexpr std::size_t kMaxValues = 4;  // shown per side
 
 // Ends of fact names, those that explain most first.
-constexpr std::array<std::string_view, 9> kForemost = {"firmware", "driver",       "driver_version",
-                                                       "kernel",   "git_revision", "cluster_profile",
-                                                       "fabric",   "version",      "build_flags"};
+constexpr std::array<std::string_view, 9> kImportantFacts = {"firmware", "driver",       "driver_version",
+                                                             "kernel",   "git_revision", "cluster_profile",
+                                                             "fabric",   "version",      "build_flags"};
 // Names of facts that belong to a single point or moment.
-constexpr std::array<std::string_view, 8> kPassing = {"time_utc",        "command_line", "options_set", "harness",
-                                                      "failed_attempts", "free",         "buffers",     "why"};
+constexpr std::array<std::string_view, 8> kTransientFacts = {
+    "time_utc", "command_line", "options_set", "harness", "failed_attempts", "free", "buffers", "why"};
 
 // Fact -> its distinct values.
 using Facts = std::map<std::string, std::vector<std::string>>;
@@ -27,9 +28,7 @@ using Facts = std::map<std::string, std::vector<std::string>>;
 std::string element_name(const Json& element, std::size_t index) {
   for (const char* key : {"name", "node", "port", "index", "size_kib"}) {
     const auto found = element.is_object() ? element.find(key) : element.end();
-    if (element.is_object() && found != element.end() && found->is_primitive()) {
-      return found->is_string() ? found->get<std::string>() : dump_json(*found);
-    }
+    if (element.is_object() && found != element.end() && found->is_primitive()) return plain_text(*found);
   }
   return std::to_string(index);
 }
@@ -38,7 +37,7 @@ void collect(const Json& value, const std::string& name, Facts& facts) {
   const auto below = [&name](const std::string& key) { return name.empty() ? key : name + "." + key; };
   if (value.is_object()) {
     for (const auto& [key, child] : value.items()) {
-      if (std::ranges::find(kPassing, key) == kPassing.end()) collect(child, below(key), facts);
+      if (std::ranges::find(kTransientFacts, key) == kTransientFacts.end()) collect(child, below(key), facts);
     }
   } else if (value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i) collect(value[i], below(element_name(value[i], i)), facts);
@@ -63,7 +62,7 @@ bool same_values(std::vector<std::string> a, std::vector<std::string> b) {
 
 std::size_t rank_of(const std::string& fact) {
   const std::string_view last = std::string_view(fact).substr(fact.rfind('.') + 1);
-  return static_cast<std::size_t>(std::ranges::find(kForemost, last) - kForemost.begin());
+  return static_cast<std::size_t>(std::ranges::find(kImportantFacts, last) - kImportantFacts.begin());
 }
 
 std::string values_text(const std::vector<std::string>& values) {
@@ -89,7 +88,7 @@ std::vector<EnvironmentDifference> environment_differences(const std::vector<Rec
 }
 
 std::string environment_text(const std::vector<EnvironmentDifference>& differences) {
-  if (differences.empty()) return "environments: nothing that the records tell differs\n";
+  if (differences.empty()) return "environments: no difference in the records\n";
   std::string out = "environments differ (base -> new):\n";
   for (std::size_t i = 0; i < std::min(differences.size(), kMaxLines); ++i) {
     const EnvironmentDifference& one = differences[i];

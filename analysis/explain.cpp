@@ -5,31 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/counted_cause.hpp"
 #include "analysis/points.hpp"
-#include "analysis/text_table.hpp"
-#include "common/record.hpp"
-#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
-
-// Smaller loads are not in the table.
-constexpr double kShown = 0.005;
-// Maximum number of changes in the text; JSON contains all.
-constexpr std::size_t kMaxListed = 10;
-
-double rate_of(const Record& record) {
-  return number_at(record.result, "rate_mops").value_or(0);
-}
-
-bool simulated(const Record& record) {
-  return record.environment.value("simulated", false);
-}
-
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", share * 100);
-}
 
 // The evidence for a limit besides its gain, as a clause; may be empty.
 std::string evidence(const Limit& limit, const Explanation& it) {
@@ -39,37 +18,37 @@ std::string evidence(const Limit& limit, const Explanation& it) {
     case Resource::mmio: {
       const Load* link = find_load(limit.of_peer ? it.loads.peers : it.loads.server, Resource::pcie_to_nic);
       if (link == nullptr || load.utilisation <= 0) break;
-      return fmt::format("{} of the link's time, which is {} busy", percent(load.utilisation),
-                         percent(link->utilisation));
+      return fmt::format("{} of the link's time, which is {} busy", share_text(load.utilisation),
+                         share_text(link->utilisation));
     }
     case Resource::wqe_cache:
-      return fmt::format("{:.2f} lines of WQEs are read again per operation", it.loads.wqes_reread);
+      return fmt::format("{:.2f} WQE cache lines re-read per operation", it.loads.wqes_reread);
     case Resource::qp_context_cache:
       return fmt::format("{:.2f} misses per operation", per_op("qp_context_misses"));
     case Resource::translation_cache:
       return fmt::format("{:.2f} misses per operation", per_op("translation_misses"));
     case Resource::recv_queue: {
       const double ops = number_at(it.record->result, "window_ops").value_or(0);
-      const auto seen = [&](const char* key) { return ops > 0 ? counted_in_all(*it.record, key) / ops : 0; };
-      if (const double naks = seen("rnr_naks_sent"); naks > 0)
+      const auto per_window_op = [&](const char* key) { return ops > 0 ? counted_in_all(*it.record, key) / ops : 0; };
+      if (const double naks = per_window_op("rnr_naks_sent"); naks > 0)
         return fmt::format("{:.3g} RNR NAKs per operation", naks);
-      if (const double lost = seen("dropped_no_recv"); lost > 0)
+      if (const double lost = per_window_op("dropped_no_recv"); lost > 0)
         return fmt::format("{:.3g} messages dropped per operation", lost);
-      if (const double waits = seen("recv_waits"); waits > 0)
+      if (const double waits = per_window_op("recv_waits"); waits > 0)
         return fmt::format("{:.3g} waits for a RECV per operation", waits);
       break;
     }
     case Resource::outstanding:
     case Resource::reads_outstanding:
-      return "the program waits for its own operations to come back";
+      return "the program waits for its own operations to complete";
     default:
       break;
   }
-  if (load.utilisation < kShown) return "";
+  if (load.utilisation < kMinShownLoad) return "";
   std::string out =
-      fmt::format("{} {}", percent(load.utilisation), it.loads.measured ? "busy" : "of what the model allows");
-  if (is_unit(load.resource) && load.rereading >= kShown)
-    out += fmt::format(", {} of it reading WQEs again", percent(load.rereading / load.utilisation));
+      fmt::format("{} {}", share_text(load.utilisation), it.loads.measured ? "busy" : "of what the model allows");
+  if (is_unit(load.resource) && load.rereading >= kMinShownLoad)
+    out += fmt::format(", {} of it for WQE re-reads", share_text(load.rereading / load.utilisation));
   return out;
 }
 
@@ -78,52 +57,11 @@ std::string with_evidence(const Limit& limit, const Explanation& it) {
   return words_for(limit) + (seen.empty() ? "" : " (" + seen + ")");
 }
 
-// How the gains were found.
-const char* how(const Explanation& it) {
-  return it.runs ? "simulated" : "closed form";
-}
-
-std::string load_table(const Explanation& it, std::size_t width) {
-  std::vector<TableGroup> groups{{"", {{"resource", true}}}, {"server", {{"load"}, {"twice gives"}}}};
-  if (!it.loads.peers.empty()) groups.push_back({"busiest client", {{"load"}, {"", true}}});
-  TextTable table(groups);
-  const auto is_limit = [&it](Resource resource) {
-    return std::ranges::any_of(it.limits, [&](const Limit& each) { return each.load.resource == resource; });
-  };
-  for (const ResourceFacts& each : all_resources()) {
-    const Load* load = find_load(it.loads.server, each.resource);
-    const Load* peer = find_load(it.loads.peers, each.resource);
-    const auto gain = it.gain_of(each.resource);
-    const double most = std::max(load == nullptr ? 0 : load->utilisation, peer == nullptr ? 0 : peer->utilisation);
-    const bool helps = gain && *gain >= kWorthwhile && capacity(each.resource) == each.resource;
-    if (most < kShown && !is_limit(each.resource) && !helps) continue;
-    std::vector<std::string> cells{std::string(each.words), load == nullptr ? "-" : percent(load->utilisation),
-                                   gain                               ? gain_text(*gain)
-                                   : it.brings_nothing(each.resource) ? "< +3 %"
-                                                                      : "-"};
-    if (load != nullptr && load->waited >= kShown)
-      cells[0] += fmt::format(" ({} waiting for state)", percent(load->waited));
-    if (load != nullptr && load->held_up >= kShown) cells[0] += fmt::format(" ({} held up)", percent(load->held_up));
-    if (!it.loads.peers.empty()) {
-      cells.push_back(peer == nullptr ? "-" : percent(peer->utilisation));
-      cells.push_back(peer == nullptr || peer->utilisation < kShown ? "" : peer->node);
-    }
-    table.add_row(std::move(cells));
-  }
-  return table.text(width);
-}
-
 Json heading_json(const Record& record) {
   return Json{{"id", point_id(record)},
               {"title", point_title(record)},
               {"fabric", record.environment.at("fabric")},
               {"simulated", record.environment.at("simulated")}};
-}
-
-std::string heading(const Record& record) {
-  const auto fabric = record.environment.value("fabric", "?");
-  return fmt::format("{}  {} on {}{}\n", point_id(record), point_title(record), fabric,
-                     is_simulated(fabric) ? " (SIMULATED)" : "");
 }
 
 const char* source(bool by_run) {
@@ -142,53 +80,9 @@ Json limit_json(const Limit& limit, const Explanation& it) {
   return out;
 }
 
-std::string words_of(const TriedTwice& tried) {
-  if (tried.doubled.size() > 2) return fmt::format("{} others together", tried.doubled.size());
-  std::vector<std::string_view> words;
-  for (const Resource resource : tried.doubled) words.push_back(words_for(resource));
-  return fmt::format("{}", fmt::join(words, " and "));
-}
-
-// Stalls in the adapters' counters that no load covers. A run on simulated InfiniBand covers them by the load of its
-// RECVs.
-std::vector<CountedStall> stalls_of(const Record& record) {
-  const bool lossless = simulated(record) && !record.config.contains("flow_control");
-  return lossless ? std::vector<CountedStall>{} : counted_stalls(record);
-}
-
-std::string stalls_text(const Record& record) {
-  std::vector<std::string> parts;
-  for (const CountedStall& each : stalls_of(record)) {
-    parts.push_back(fmt::format("{} ({:.2g} {} per operation, {}{})", each.cause, each.per_op, each.unit, each.counter,
-                                each.changed_by));
-  }
-  return parts.empty() ? ""
-                       : fmt::format("Counted by the adapters, and each holds QPs up: {}.\n", fmt::join(parts, "; "));
-}
-
-// What was simulated, or why only the closed form was used.
-std::string basis_text(const Explanation& it) {
-  if (!it.runs) {
-    if (it.not_run.empty()) return "";
-    return "By the closed form, which knows the interface and not the NIC: " + it.not_run + ".";
-  }
-  const SimulatedAnswer& runs = *it.runs;
-  std::string out = fmt::format("{} runs on copies of {} in {:.1f} s; as it is {} simulated Mops, {} {}.", runs.runs,
-                                runs.cluster, runs.seconds, number_text(runs.base_mops),
-                                simulated(*it.record) ? "in the record" : "measured", number_text(rate_of(*it.record)));
-  std::vector<std::string> gains;
-  for (const TriedTwice& each : runs.tried) gains.push_back(words_of(each) + " " + gain_text(each.gain));
-  out += fmt::format(" Twice of: {}.", fmt::join(gains, "; "));
-  if (!runs.assumed.empty())
-    out += fmt::format(" This rests on parameters of {} whose values are assumed: {}.", runs.cluster,
-                       fmt::join(runs.assumed, ", "));
-  for (const std::string& failed : runs.failed) out += " Could not be run: " + failed + ".";
-  return out;
-}
-
 Json runs_json(const SimulatedAnswer& runs) {
   Json tried = Json::array();
-  for (const TriedTwice& each : runs.tried) {
+  for (const DoublingRun& each : runs.tried) {
     Json doubled = Json::array();
     for (const Resource resource : each.doubled) doubled.push_back(to_string(resource));
     tried.push_back(Json{{"twice", std::move(doubled)}, {"gain", each.gain}});
@@ -196,58 +90,6 @@ Json runs_json(const SimulatedAnswer& runs) {
   return Json{{"cluster", runs.cluster}, {"assumed", runs.assumed}, {"base_mops", runs.base_mops},
               {"runs", runs.runs},       {"seconds", runs.seconds}, {"tried", std::move(tried)},
               {"failed", runs.failed}};
-}
-
-std::string advice_line(const Advice& advice, const Explanation& it, std::size_t width) {
-  const double rate = (it.runs ? it.runs->base_mops : rate_of(*it.record)) * advice.factor;
-  const std::string gain = fmt::format("{:>7}  {:>7} Mops{}", gain_text(advice.factor), number_text(rate),
-                                       advice.at_least ? " or more" : "");
-  return wrap_lines(fmt::format("  {}  {}\n", gain, advice.change), width);
-}
-
-std::string advice_text(const Explanation& it, std::size_t width) {
-  std::string out;
-  for (const bool other : {false, true}) {
-    std::size_t listed = 0;
-    for (const Advice& advice : it.advice) {
-      if (advice.other_payload != other || listed == kMaxListed) continue;
-      if (listed++ == 0) out += other ? "If the payload may change:\n" : fmt::format("Changes ({}):\n", how(it));
-      out += advice_line(advice, it, width);
-    }
-  }
-  const auto best =
-      std::ranges::find_if(it.advice, [](const Advice& each) { return !each.other_payload && !each.command.empty(); });
-  if (best != it.advice.end()) out += "The first as a command:\n    " + best->command + "\n";
-  return out;
-}
-
-// The text if no change is listed, or if not all changes were tried.
-std::string neighbours_text(const Explanation& it) {
-  const bool helps = std::ranges::any_of(it.advice, [](const Advice& each) { return !each.other_payload; });
-  if (!it.runs) {
-    if (!helps && !it.limits.empty()) return "The closed form knows no change that lifts this limit by 3 % or more.\n";
-    return "";
-  }
-  const SimulatedAnswer& runs = *it.runs;
-  if (runs.neighbours == 0) return "";
-  if (runs.neighbours_run < runs.neighbours)
-    return fmt::format("{} of {} changes of one option were run{}; --budget 0 runs all.\n", runs.neighbours_run,
-                       runs.neighbours, helps ? "" : ", and none brings 3 % or more");
-  if (helps) return "";
-  return fmt::format("No change helps: all {} changes of one option were run, and none brings 3 % or more.\n",
-                     runs.neighbours);
-}
-
-std::string target_text(const TargetAnswer& target) {
-  const std::string value = fmt::format("{} of {}", number_text(target.value), target.asked);
-  if (!target.reached)
-    return fmt::format(
-        "Target {}: not reached. The best found is {}{}. In the way: {}.\n", target.asked, number_text(target.value),
-        target.change.options.empty() ? ", the point as it is" : " with " + target.change.change, target.in_the_way);
-  if (target.change.options.empty())
-    return fmt::format("Target {}: the point reaches it as it is, {}.\n", target.asked, number_text(target.value));
-  return fmt::format("Target {}: {} reaches {} (simulated):\n    {}\n", target.asked, target.change.change,
-                     number_text(target.value), target.change.command);
 }
 
 Json advice_json(const Advice& advice) {
@@ -297,6 +139,28 @@ std::string gain_text(double factor) {
   return factor >= 10 ? fmt::format("x {:.0f}", factor) : fmt::format("{:+.0f} %", (factor - 1) * 100);
 }
 
+std::string share_text(double share) {
+  return fmt::format("{:.1f} %", share * 100);
+}
+
+double Explanation::rate_mops() const {
+  return number_at(record->result, "rate_mops").value_or(0);
+}
+
+bool Explanation::simulated() const {
+  return record->environment.value("simulated", false);
+}
+
+const char* Explanation::gain_source() const {
+  return runs ? "simulated" : "closed form";
+}
+
+// A run on simulated InfiniBand covers its stalls by the load of its RECVs.
+std::vector<CountedStall> Explanation::stalls() const {
+  const bool lossless = simulated() && !record->config.contains("flow_control");
+  return lossless ? std::vector<CountedStall>{} : counted_stalls(*record);
+}
+
 std::string Explanation::limit_words() const {
   std::vector<std::string> words;
   for (const Limit& each : limits) words.push_back(words_for(each));
@@ -304,19 +168,19 @@ std::string Explanation::limit_words() const {
 }
 
 std::string Explanation::limit_sentence() const {
-  if (limits.empty()) return "No single limit: " + undecided + ".";
+  if (limits.empty()) return "Limit not decided: " + undecided + ".";
   if (limits.size() == 1) {
     const Limit& limit = limits.front();
-    return fmt::format("Limit: {}. Twice of it gives {} ({}).", with_evidence(limit, *this), gain_text(limit.gain),
-                       how(*this));
+    return fmt::format("Limit: {}. Doubling it: {} ({}).", with_evidence(limit, *this), gain_text(limit.gain),
+                       gain_source());
   }
   std::vector<std::string> words, gains;
   for (const Limit& each : limits) {
     words.push_back(with_evidence(each, *this));
     gains.push_back(gain_text(each.gain));
   }
-  return fmt::format("Limits, which only help together: {}. Twice of one alone gives {}, of all {} ({}).",
-                     fmt::join(words, " and "), fmt::join(gains, " or "), gain_text(gain_of_all), how(*this));
+  return fmt::format("Limits that help only together: {}. Doubling one: {}; doubling all: {} ({}).",
+                     fmt::join(words, " and "), fmt::join(gains, " or "), gain_text(gain_of_all), gain_source());
 }
 
 std::string Explanation::options_sentence() const {
@@ -324,13 +188,13 @@ std::string Explanation::options_sentence() const {
   for (const Limit& each : limiting_options) parts.push_back(with_evidence(each, *this) + " " + gain_text(each.gain));
   return parts.empty()
              ? ""
-             : fmt::format(" Options that limit too, and what twice of each gives: {}.", fmt::join(parts, "; "));
+             : fmt::format(" Other limiting options, with the gain from doubling each: {}.", fmt::join(parts, "; "));
 }
 
 std::optional<double> Explanation::gain_of(Resource resource) const {
   const Resource of = capacity(resource);
   if (runs) {
-    for (const TriedTwice& each : runs->tried) {
+    for (const DoublingRun& each : runs->tried) {
       if (each.doubled.size() == 1 && each.doubled.front() == of) return each.gain;
     }
   }
@@ -340,8 +204,8 @@ std::optional<double> Explanation::gain_of(Resource resource) const {
   return std::nullopt;
 }
 
-bool Explanation::brings_nothing(Resource resource) const {
-  return runs && std::ranges::any_of(runs->tried, [&](const TriedTwice& each) {
+bool Explanation::is_ruled_out(Resource resource) const {
+  return runs && std::ranges::any_of(runs->tried, [&](const DoublingRun& each) {
            return each.gain < kWorthwhile && std::ranges::find(each.doubled, capacity(resource)) != each.doubled.end();
          });
 }
@@ -356,8 +220,9 @@ Explanation explain(const Record& record) {
   return out;
 }
 
-std::string failed_text(const Record& record) {
-  return heading(record) + "FAILED: " + record.reason + "\n";
+std::string closed_form_limit(const Record& record) {
+  const std::string words = explain(record).limit_words();
+  return words.empty() ? "not decided" : words;
 }
 
 Json failed_json(const Record& record) {
@@ -366,23 +231,9 @@ Json failed_json(const Record& record) {
   return json;
 }
 
-std::string explain_text(const Explanation& it, std::size_t width) {
-  const Record& record = *it.record;
-  std::string out = heading(record) + wrap_lines(fmt::format("{} {}Mops. {}{}\n", number_text(rate_of(record)),
-                                                             simulated(record) ? "simulated " : "", it.limit_sentence(),
-                                                             it.options_sentence()),
-                                                 width);
-  out += wrap_lines(stalls_text(record), width);
-  if (it.runs && it.runs->target) out += wrap_lines(target_text(*it.runs->target), width);
-  if (!it.loads.server.empty()) out += "\n" + load_table(it, width);
-  out += "\n";
-  if (const std::string basis = basis_text(it); !basis.empty()) out += wrap_lines(basis + "\n", width);
-  return out + advice_text(it, width) + wrap_lines(neighbours_text(it), width);
-}
-
 Json explain_json(const Explanation& it) {
   Json json = heading_json(*it.record);
-  json["rate_mops"] = rate_of(*it.record);
+  json["rate_mops"] = it.rate_mops();
   json["runs"] = it.runs ? runs_json(*it.runs) : Json();
   json["not_run"] = it.not_run.empty() ? Json() : Json(it.not_run);
   json["limits"] = Json::array();
@@ -394,7 +245,7 @@ Json explain_json(const Explanation& it) {
   json["undecided"] = it.undecided;
   json["sentence"] = it.limit_sentence();
   json["counted_stalls"] = Json::array();
-  for (const CountedStall& each : stalls_of(*it.record)) {
+  for (const CountedStall& each : it.stalls()) {
     json["counted_stalls"].push_back(
         Json{{"cause", each.cause}, {"unit", each.unit}, {"counter", each.counter}, {"per_op", each.per_op}});
   }

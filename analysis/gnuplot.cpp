@@ -26,12 +26,12 @@ std::string_view end_of(FileKind kind) {
   return kind == FileKind::svg ? "</svg>" : "%%EOF";
 }
 
-// A number from `least` to `most`, or nothing.
-std::optional<double> number_in(const std::string& text, double least, double most) {
+// A number from `min` to `max`, or nothing.
+std::optional<double> number_in(const std::string& text, double min, double max) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  return is_whole && value >= least && value <= most ? std::optional(value) : std::nullopt;
+  return is_whole && value >= min && value <= max ? std::optional(value) : std::nullopt;
 }
 
 // Runs gnuplot on the script and writes the figure to `figure`. Discards gnuplot's standard error: it quotes the
@@ -130,6 +130,61 @@ std::string gnuplot_terminal(const std::filesystem::path& out, const FigureForm&
   return fmt::format("set terminal pdfcairo size {}in,{}in noenhanced font {}\n", form.width_in, form.height_in, font);
 }
 
+std::string GnuplotLegend::font() const {
+  return gnuplot_text(gnuplot_font_size(out_, font_points()));
+}
+
+double GnuplotLegend::sample_width(const Entry& entry) const {
+  constexpr double kSample = 3;  // width of a line with its mark, relative to the font size
+  return entry.line.empty() && entry.mark.empty() ? 0 : kSample * font_points();
+}
+
+double GnuplotLegend::height() const {
+  return static_cast<double>(rows().size()) * line_height();
+}
+
+std::vector<std::vector<GnuplotLegend::Placed>> GnuplotLegend::rows() const {
+  constexpr double kEdge = 4;   // points at the left and right edge
+  constexpr double kGap = 1.2;  // between entries, relative to the font size
+  std::vector<std::vector<Placed>> rows(1);
+  double x = kEdge;
+  for (const Entry& entry : entries_) {
+    const double letters = static_cast<double>(entry.text.size());
+    const double room = sample_width(entry) + kGnuplotLetterWidth * letters * font_points();
+    if (!rows.back().empty() && x + room > form_.width_in * kPointsPerInch - kEdge) {
+      rows.emplace_back();
+      x = kEdge;
+    }
+    rows.back().push_back({x, &entry});
+    x += room + kGap * font_points();
+  }
+  return rows;
+}
+
+std::string GnuplotLegend::text() const {
+  constexpr double kLineShare = 0.75;  // of the sample
+  const double width = form_.width_in * kPointsPerInch, height = form_.height_in * kPointsPerInch;
+  std::string out;
+  const auto all = rows();
+  for (std::size_t row = 0; row < all.size(); ++row) {
+    const double y = (static_cast<double>(all.size() - row) - 0.5) * line_height() / height;
+    for (const auto& [x, entry] : all[row]) {
+      const double end = x + kLineShare * sample_width(*entry);
+      if (!entry->line.empty()) {
+        out += fmt::format("set arrow from screen {:.4f},screen {:.4f} to screen {:.4f},screen {:.4f} nohead {}\n",
+                           x / width, y, end / width, y, entry->line);
+      }
+      if (!entry->mark.empty()) {
+        out += fmt::format("set label '' at screen {:.4f},screen {:.4f} point {}\n", (x + end) / 2 / width, y,
+                           entry->mark);
+      }
+      out += fmt::format("set label {} at screen {:.4f},screen {:.4f} left font {}\n", gnuplot_text(entry->text),
+                         (x + sample_width(*entry)) / width, y, font());
+    }
+  }
+  return out;
+}
+
 FileKind figure_kind(const std::filesystem::path& out) {
   if (out.extension() == ".svg") return FileKind::svg;
   if (out.extension() == ".pdf") return FileKind::pdf;
@@ -150,7 +205,7 @@ void draw_with_gnuplot(const std::filesystem::path& out, const std::string& scri
   }
   constexpr std::size_t kLastBytes = 32;
   if (text.find(end_of(kind), text.size() - std::min(text.size(), kLastBytes)) == text.npos) {
-    fail("cannot write {}: gnuplot did not finish the figure; is the temporary folder full?", out.string());
+    fail("cannot write {}: gnuplot did not finish the figure; the temporary folder may be full", out.string());
   }
   file.write(text);
   file.commit();

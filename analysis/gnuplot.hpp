@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/files.hpp"
@@ -42,6 +43,41 @@ inline constexpr double kPointsPerInch = 72;
 std::string gnuplot_font_size(const std::filesystem::path& out, double points);
 // The gnuplot command that sets the output format, size and font.
 std::string gnuplot_terminal(const std::filesystem::path& out, const FigureForm& form);
+// Mean width of a letter, relative to the font size.
+inline constexpr double kGnuplotLetterWidth = 0.6;
+
+// The legend below the axes: entries from left to right, in as many rows as they need.
+class GnuplotLegend {
+ public:
+  // The gnuplot styles of an entry's line and mark (one may be empty), and its text.
+  struct Entry {
+    std::string line, mark, text;
+  };
+
+  GnuplotLegend(std::filesystem::path out, const FigureForm& form) : out_(std::move(out)), form_(form) {}
+
+  void add(Entry entry) { entries_.push_back(std::move(entry)); }
+  std::size_t entries() const { return entries_.size(); }
+  double height() const;     // in points
+  std::string font() const;  // in the syntax of gnuplot's "font"
+  std::string text() const;  // the commands that draw it
+
+ private:
+  struct Placed {
+    double x;  // in points from the left
+    const Entry* entry;
+  };
+
+  std::vector<std::vector<Placed>> rows() const;
+  double sample_width(const Entry& entry) const;
+  double font_points() const { return 0.9 * form_.points; }
+  double line_height() const { return 1.35 * font_points(); }
+
+  std::filesystem::path out_;
+  FigureForm form_;
+  std::vector<Entry> entries_;
+};
+
 // Runs the script and writes the figure to `out`. Throws the errors of figure_kind and check_output, and Error if
 // gnuplot is missing or fails. Output of gnuplot is not shown. After an error an older figure is still intact.
 void draw_with_gnuplot(const std::filesystem::path& out, const std::string& script, const FigureForm& form = {});

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/busy_times.hpp"
 #include "analysis/points.hpp"
 #include "pcie_model/render.hpp"
 
@@ -18,6 +17,135 @@ constexpr double kDroppedCounts = 0.02;
 
 // Bytes of the WQE of a READ or an atomic.
 constexpr double kReadWqe = 64;
+
+// Bytes on the link to the NIC for reading one cache line, with the completion's header.
+constexpr double kLineRead = 64 + 22;
+
+// Loads of one simulated node, computed from the busy times in its counters (microbench/run/sim_usage).
+class BusyTimes {
+ public:
+  // `report` must outlive this object.
+  explicit BusyTimes(const CounterReport& report) : report_(report), window_ps_(report.window_s * 1e12) {}
+
+  // True if the report contains busy times.
+  bool available() const { return window_ps_ > 0 && number_at(report_.extra, "pcie_to_nic_busy_ps").has_value(); }
+
+  std::vector<Load> loads() const {
+    std::vector<Load> out;
+    const auto add = [&](Resource resource) {
+      const double busy = share(std::string(facts(resource).counter));
+      out.push_back({.resource = resource, .node = report_.node, .utilisation = busy});
+    };
+    add_links(out);
+    add_units(out, "requester", Resource::requester_units, Resource::requester_unit);
+    add_units(out, "responder", Resource::responder_units, Resource::responder_unit);
+    add(Resource::cpu);
+    out.back().elastic = share("cpu_polled_most_ps");
+    add(Resource::driver_lock);
+    out.back().utilisation = std::min(1.0, out.back().utilisation);  // the last holder may keep it past the interval
+    add(Resource::shared_line);
+    add(Resource::wire_out);
+    add(Resource::wire_in);
+    add(Resource::atomic_slot);
+    // Each of these counters is a sum over ports or QPs. One port or QP that is held up all the time is a full load.
+    for (const Resource each : {Resource::pauses, Resource::switch_buffer, Resource::rate_control}) {
+      if (!number_at(report_.extra, std::string(facts(each).counter))) continue;
+      add(each);
+      out.back().utilisation = std::min(1.0, out.back().utilisation);
+    }
+    return out;
+  }
+
+  double count(const std::string& key) const { return number_at(report_.extra, key).value_or(0); }
+  // Time under `key` as a share of the measurement interval. share_each: the mean over `number` identical units.
+  double share(const std::string& key) const { return count(key) / window_ps_; }
+  double share_each(const std::string& key, const std::string& number) const {
+    return count(number) > 0 ? share(key) / count(number) : 0;
+  }
+  // Share of `name`'s units ("requester", "responder") that did any work.
+  double units_used(const std::string& name) const {
+    return count(name + "_units") > 0 ? count(name + "_units_used") / count(name + "_units") : 0;
+  }
+
+ private:
+  // The two directions of the link, and the resources that are held during transfers.
+  void add_links(std::vector<Load>& out) const {
+    const double mmio = share("mmio_busy_ps");
+    Load to_nic{.resource = Resource::pcie_to_nic, .node = report_.node, .utilisation = share("pcie_to_nic_busy_ps")};
+    if (const auto bytes = static_cast<double>(report_.events.bytes_to_nic); bytes > 0) {
+      const double line = to_nic.utilisation * kLineRead / bytes;
+      to_nic.contexts_read = count("qp_context_read_lines") * line;
+      to_nic.addresses_read = count("translation_misses") * line;
+      to_nic.rereading = count("wqe_cache_reread_lines") * line;
+    }
+    set_misses(to_nic);
+    Load tags = held(Resource::dma_reads, "read_tags");
+    Load contexts = held(Resource::qp_context_cache, "qp_context_reads");
+    if (count("read_tags") > 0) tags.crossing = (to_nic.utilisation - mmio) / count("read_tags");
+    if (count("qp_context_reads") > 0) contexts.crossing = to_nic.contexts_read / count("qp_context_reads");
+    set_misses(contexts);
+    out.push_back({.resource = Resource::mmio, .node = report_.node, .utilisation = mmio});
+    out.push_back(to_nic);
+    out.push_back(
+        {.resource = Resource::pcie_to_host, .node = report_.node, .utilisation = share("pcie_to_host_busy_ps")});
+    out.push_back(tags);
+    out.push_back(contexts);
+  }
+
+  Load held(Resource resource, const std::string& name) const {
+    return {.resource = resource,
+            .node = report_.node,
+            .utilisation = share_each(name + "_held_ps", name),
+            .held_idle = share_each(name + "_held_idle_ps", name)};
+  }
+
+  void add_units(std::vector<Load>& out, const std::string& name, Resource all, Resource one) const {
+    const double waited = share_each(name + "_waited_ps", name + "_units");
+    const double held_up = share_each(name + "_held_up_ps", name + "_units");
+    const double busy = share_each(name + "_busy_ps", name + "_units");
+    out.push_back({.resource = all,
+                   .node = report_.node,
+                   .utilisation = busy + waited + held_up,
+                   .waited = waited,
+                   .held_up = held_up,
+                   .rereading = share_each(name + "_rereading_ps", name + "_units")});
+    out.push_back({.resource = one,
+                   .node = report_.node,
+                   .utilisation = share(name + "_busiest_unit_ps"),
+                   .waited = share(name + "_busiest_waited_ps"),
+                   .held_up = share(name + "_busiest_held_up_ps"),
+                   .rereading = share(name + "_busiest_rereading_ps")});
+    divide_waits(out.back());
+    divide_waits(out[out.size() - 2]);
+  }
+
+  // Divides the waiting time by the numbers of misses: QP contexts, addresses and RECVs each cost one read over PCIe.
+  void divide_waits(Load& load) const {
+    const bool responder = load.resource == Resource::responder_units || load.resource == Resource::responder_unit;
+    const double contexts = count("qp_context_misses"), addresses = count("translation_misses");
+    const double all = contexts + addresses + (responder ? count("recv_waits") : 0);
+    if (all <= 0) return;
+    set_misses(load);
+    load.waited_contexts = load.waited * contexts / all;
+    load.waited_addresses = load.waited * addresses / all;
+  }
+
+  // A simulated adapter counts the misses of a QP context cache of twice the size. The translation cache has random
+  // replacement, so its hit ratio is the share of all entries that fit.
+  void set_misses(Load& load) const {
+    const auto at_random = [this](const char* misses, const char* hits) {
+      const double missed = count(misses) / std::max(1.0, count(misses) + count(hits));
+      return missed > 0 ? std::max(0.0, 2 * missed - 1) / missed : 0;
+    };
+    load.addresses_left = at_random("translation_misses", "translation_hits");
+    load.contexts_left = at_random("qp_context_misses", "qp_context_hits");
+    if (const auto twice = number_at(report_.extra, "qp_context_misses_twice"); twice && count("qp_context_misses") > 0)
+      load.contexts_left = std::min(1.0, *twice / count("qp_context_misses"));
+  }
+
+  const CounterReport& report_;
+  double window_ps_;
+};
 
 // Share of its misses that a cache of twice the size keeps. The cache has random replacement, and each entry is used
 // once, after waiting in a queue. With a queue x times as long as the cache, the hit ratio h is exp(-(1 - h) x).
@@ -114,7 +242,7 @@ bool first_touches(const Record& record, const CounterReport& report) {
 void add_measured(const Record& record, Loads& loads) {
   for (const CounterReport& report : record.counters) {
     const BusyTimes times(report);
-    if (!times.there()) continue;
+    if (!times.available()) continue;
     loads.measured = true;
     const bool server = report.node == "server";
     std::vector<Load> side = times.loads();
@@ -122,8 +250,8 @@ void add_measured(const Record& record, Loads& loads) {
       for (Load& load : side) load.waited_addresses = load.addresses_read = 0;
     }
     if (server) {
-      loads.requester_units_used = times.used("requester");
-      loads.responder_units_used = times.used("responder");
+      loads.requester_units_used = times.units_used("requester");
+      loads.responder_units_used = times.units_used("responder");
       loads.atomic_slot_mean = times.share_each("atomic_slots_held_ps", "atomic_slots");
       loads.cpu_threads = times.count("cpu_threads");
       loads.cpu_costs = cpu_costs(report.extra);
@@ -147,7 +275,7 @@ Resource bounded_resource(const std::string& bound) {
   for (const ResourceFacts& each : all_resources()) {
     if (each.key == bound) return each.resource;
   }
-  if (bound != "dma_read") fail("a record's prediction: there is no resource \"{}\"", bound);
+  if (bound != "dma_read") fail("a record's prediction: unknown resource \"{}\"", bound);
   return Resource::pcie_to_nic;
 }
 
@@ -190,7 +318,7 @@ double wqes_reread_per_op(const Record& record) {
   return per_op;
 }
 
-bool held_only(Resource resource) {
+bool is_held_while_waiting(Resource resource) {
   return resource == Resource::atomic_slot || resource == Resource::dma_reads || resource == Resource::qp_context_cache;
 }
 

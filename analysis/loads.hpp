@@ -1,18 +1,69 @@
 // Load of each resource at a point: the utilisation that a simulator measured, or else the rate and the counted events
-// relative to what the model allows.
+// relative to what the model allows. The load of latency comes from the CPU cost and the round trip of an operation.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "analysis/cpu_cost.hpp"
 #include "analysis/resource.hpp"
-#include "analysis/round_trip.hpp"
+#include "common/json.hpp"
 #include "common/record.hpp"
 #include "pcie_model/predict.hpp"
 
 namespace verbscope {
+
+// Cost in nanoseconds of each step of posting and polling. The defaults are those of configs/clusters/cib.json, `host`:
+// calibrated on the single-core figures of Kalia et al., USENIX ATC 2016, or assumed there.
+struct CpuCosts {
+  double post_call = 10;
+  double post_wqe = 26.2;
+  double wc_line = 27;
+  double doorbell = 40;
+  double poll_call = 15;
+  double poll_cqe = 10;
+  double post_recv_wqe = 4;
+};
+
+// The costs of a simulated node, from the `extra` of its counters. Missing ones have the defaults above.
+CpuCosts cpu_costs(const Json& extra);
+
+// Nanoseconds per operation of the model's role. Use only the ratio of two operations.
+double cpu_cost_ns(const Prediction& prediction, const CpuCosts& costs);
+
+// Maximum of outstanding READs and atomics per QP: --outs, or the limit of Mellanox adapters.
+double max_outstanding_reads(const Record& record);
+
+struct RoundTrip {
+  // Load of latency on an idle machine: rate x unloaded round trip / outstanding operations.
+  double load = 0;
+  // Shares of that trip in which requester and responder units work; 0 if the steps are unknown.
+  double requester_share = 0, responder_share = 0;
+  // Upper limit of the latency load: a few times the sum of `load` and `burst`. Infinite if unknown.
+  double max_latency = std::numeric_limits<double>::infinity();
+  bool reads_are_full = false;  // the QP's limit for READs and atomics binds, not the program's options
+  double operations = 0;        // outstanding per posting machine; 0 if no option sets it
+  bool returns = false;         // READs or atomics: WQEs wait for a response
+  double burst = 0;             // share of a QP's outstanding operations that it posts at once
+  // Share of the operations that wait for locks held by others. They wait longer when more operations are outstanding.
+  double locked = 0;
+  // Outstanding operations are counted per thread over all of its QPs (a ring). More QPs do not add any.
+  bool ring = false;
+};
+
+// Uses the steps in a simulator's record (`steps_ps`), or else the latency of a READ on the adapters of Kalia et al.,
+// ATC 2016. `prediction`: the record's, null if it has none.
+RoundTrip round_trip(const Record& record, const Prediction* prediction);
+
+// The option that sets the number of outstanding operations.
+std::string outstanding_option(const Record& record);
+
+// True if the benchmark always keeps one operation outstanding.
+bool keeps_one_outstanding(const Record& record);
+
+// Number of threads of all clients in the record.
+double threads_of_clients(const Record& record);
 
 struct Load {
   Resource resource;
@@ -45,7 +96,7 @@ inline double own_work(const Load& load) {
 }
 
 // True for resources that are held while they wait for another one, and so may be full because of the other one.
-bool held_only(Resource resource);
+bool is_held_while_waiting(Resource resource);
 
 struct Loads {
   bool measured = false;  // by a simulator's busy times; else inferred from rate, model and counters

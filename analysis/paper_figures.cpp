@@ -1,11 +1,9 @@
-#include "analysis/paper_figures.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <map>
 
 #include "analysis/points.hpp"
-#include "analysis/where.hpp"
+#include "analysis/report.hpp"
 
 namespace verbscope {
 namespace {

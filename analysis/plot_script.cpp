@@ -1,5 +1,3 @@
-#include "analysis/plot_script.hpp"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -10,17 +8,18 @@
 #include <set>
 
 #include "analysis/axis.hpp"
-#include "analysis/axis_title.hpp"
-#include "analysis/bends.hpp"
-#include "analysis/keys.hpp"
-#include "analysis/mean_interval.hpp"
+#include "analysis/explain.hpp"
+#include "analysis/plot.hpp"
+#include "analysis/points.hpp"
+#include "analysis/rate_changes.hpp"
+#include "analysis/statistics.hpp"
 
 namespace verbscope {
 namespace {
 
 // Appearance of a curve. Curves of one fabric differ in colour and mark. The same curve on another fabric differs only
 // in whether its marks are filled, so the figure is readable in grey.
-struct Look {
+struct CurveStyle {
   const char* color;
   int mark;    // gnuplot's point type
   int dashes;  // dash type of the model's bound
@@ -44,7 +43,7 @@ std::size_t kind_of(const PublishedPoint& row) {
   return row.calibration ? 0 : 1;
 }
 
-std::vector<Look> looks_of(const std::vector<Curve>& curves) {
+std::vector<CurveStyle> curve_styles(const std::vector<Curve>& curves) {
   std::vector<std::string> fabrics, names;
   const auto place_of = [](std::vector<std::string>& known, const std::string& text) {
     const auto found = std::ranges::find(known, text);
@@ -56,20 +55,20 @@ std::vector<Look> looks_of(const std::vector<Curve>& curves) {
     return curve.benchmark == curves.front().benchmark && curve.rest == curves.front().rest;
   };
   const bool one_name = std::ranges::all_of(curves, is_as_first);  // then clusters differ in colour and mark
-  std::vector<Look> looks;
+  std::vector<CurveStyle> styles;
   for (const Curve& curve : curves) {
     if (one_name) {
-      const std::size_t i = looks.size();
-      looks.push_back({.color = gnuplot_color(i), .mark = kFullMarks[i % kFullMarks.size()], .dashes = 2});
+      const std::size_t i = styles.size();
+      styles.push_back({.color = gnuplot_color(i), .mark = kFullMarks[i % kFullMarks.size()], .dashes = 2});
       continue;
     }
     const std::size_t fabric = place_of(fabrics, curve.fabric), name = place_of(names, curve.benchmark + curve.rest);
     const std::size_t mark = (name + fabric / 2 * 3) % kFullMarks.size();
-    looks.push_back({.color = gnuplot_color(name),
-                     .mark = fabric % 2 == 0 ? kFullMarks[mark] : kHollowMarks[mark],
-                     .dashes = fabric % 2 == 0 ? 2 : 4});
+    styles.push_back({.color = gnuplot_color(name),
+                      .mark = fabric % 2 == 0 ? kFullMarks[mark] : kHollowMarks[mark],
+                      .dashes = fabric % 2 == 0 ? 2 : 4});
   }
-  return looks;
+  return styles;
 }
 
 bool is_repeated(const Curve& curve) {
@@ -104,7 +103,7 @@ struct Extent {
 };
 
 Extent extent_of(const std::vector<Curve>& curves, const PlotRequest& request) {
-  constexpr double kMax = 1.4;  // multiple of the highest value
+  constexpr double kMaxBound = 1.4;  // multiple of the highest value
   Extent extent;
   double bound = 0;
   for (const Curve& curve : curves) {
@@ -116,7 +115,7 @@ Extent extent_of(const std::vector<Curve>& curves, const PlotRequest& request) {
       bound = std::max(bound, spot.bound_mops.value_or(0));
     }
   }
-  if (request.bounds && bound <= kMax * extent.highest) extent.add(bound == 0 ? extent.highest : bound);
+  if (request.bounds && bound <= kMaxBound * extent.highest) extent.add(bound == 0 ? extent.highest : bound);
   return extent;
 }
 
@@ -148,16 +147,16 @@ std::string title_of(const std::vector<Curve>& curves, const PlotRequest& reques
                      fmt::join(simulated, ", "));
 }
 
-// A legend entry: the gnuplot styles of its line and mark (one may be empty), and its text.
-struct LegendEntry {
-  std::string line, mark, text;
-};
-
 // Collects the elements of the plot from back to front: bounds, curves, published figures, numbers of causes.
 class Script {
  public:
   Script(const std::vector<Curve>& curves, const PlotRequest& request, const std::string& x, const std::string& y)
-      : curves_(curves), looks_(looks_of(curves)), request_(request), x_(x), y_(y) {
+      : curves_(curves),
+        styles_(curve_styles(curves)),
+        request_(request),
+        x_(x),
+        y_(y),
+        legend_(request.out, request.form) {
     const std::set<double> values = values_of_x(curves);
     across_ = option_axis(values, request.logarithmic.value_or(is_geometric(values)));
     Extent extent = extent_of(curves, request);
@@ -181,17 +180,11 @@ class Script {
  private:
   static constexpr std::string_view kNanoseconds = "_ns";
   static constexpr double kManyNanoseconds = 10'000, kMicroseconds = 1e-3;
-  static constexpr double kLegendFont = 0.9;  // of the figure's font
-  static constexpr double kLetter = 0.6;      // mean width of a letter, relative to the font size
-  static constexpr double kSample = 3;        // width of a line with its mark in the legend, likewise
-  static constexpr double kEdge = 4;          // points at the edge of the legend
-
-  // A logarithmic axis has no 0.
   void check_logarithms(const std::set<double>& values, const Extent& extent) const {
     if (across_.logarithmic && *values.begin() <= 0)
-      fail_usage("--log: {} is {:g} at a point, and a logarithmic axis has values above 0 only", x_, *values.begin());
+      fail_usage("--log: {} is {:g} at a point; a logarithmic axis needs values above 0", x_, *values.begin());
     if (request_.logarithmic_y && extent.lowest <= 0)
-      fail_usage("--log_y: {} is {:g} at a point, and a logarithmic axis has values above 0 only", y_, extent.lowest);
+      fail_usage("--log_y: {} is {:g} at a point; a logarithmic axis needs values above 0", y_, extent.lowest);
   }
 
   double line() const { return 1.25 * request_.form.points; }
@@ -217,14 +210,15 @@ class Script {
     const std::string title = title_of(curves_, request_);
     std::size_t longest = 1;
     for (const double tick : up_.ticks) longest = std::max(longest, tick_text(tick, false).size());
-    const double letter = kLetter * request_.form.points;
+    const double letter = kGnuplotLetterWidth * request_.form.points;
     const double left = 2.1 * line() + static_cast<double>(longest) * letter;
     const double right = 0.5 * letter * static_cast<double>(1 + tick_text(across_.ticks.back(), is_bytes(x_)).size());
-    const double top = (title.empty() ? 0.5 : 1.5) * line(), bottom = 2.5 * line() + legend_height();
+    const double top = (title.empty() ? 0.5 : 1.5) * line(), bottom = 2.5 * line() + legend_.height();
     if (height() - top - bottom < 4 * line()) {
       fail_usage(
-          "--size {:g}x{:g}: the legend of {} entries leaves no room; choose a larger size, or fewer curves (--where)",
-          request_.form.width_in, request_.form.height_in, legend_.size());
+          "--size {:g}x{:g}: no room for a plot beside a legend of {} entries; use a larger size, or fewer curves "
+          "(--where)",
+          request_.form.width_in, request_.form.height_in, legend_.entries());
     }
     const double letters = (width() - left - right) / letter;
     std::string out = fmt::format(
@@ -243,7 +237,7 @@ class Script {
                        ticks_text(up_.ticks, false));
     if (across_.logarithmic) out += "set logscale x 2\n";
     if (up_.logarithmic) out += "set logscale y 10\n";
-    return out + "unset key\n" + legend_text();
+    return out + "unset key\n" + legend_.text();
   }
 
   // Adds the bound if a part of it is inside the figure.
@@ -253,7 +247,7 @@ class Script {
     if (!request_.bounds || !within) return;
     data_ += gnuplot_data(fmt::format("bounds{}", i), bounds);
     elements_.push_back(fmt::format("$bounds{} using 1:2 with lines dt {} lw 1 lc rgb '{}' notitle", i,
-                                    looks_[i].dashes, looks_[i].color));
+                                    styles_[i].dashes, styles_[i].color));
     has_bounds_ = true;
   }
 
@@ -273,11 +267,11 @@ class Script {
     data_ += gnuplot_data(fmt::format("points{}", i), rows_of(curve));
     const bool repeated = is_repeated(curve);
     elements_.push_back(fmt::format("$points{} using {} lc rgb '{}' lw {:.2f} pt {} ps {:.2f} notitle", i,
-                                    repeated ? "1:2:3:4 with yerrorlines" : "1:2 with linespoints", looks_[i].color,
-                                    scaled(1.5), looks_[i].mark, scaled(0.8)));
-    legend_.push_back({fmt::format("lc rgb '{}' lw {:.2f}", looks_[i].color, scaled(1.5)),
-                       fmt::format("pt {} ps {:.2f} lc rgb '{}'", looks_[i].mark, scaled(0.8), looks_[i].color),
-                       curve.name});
+                                    repeated ? "1:2:3:4 with yerrorlines" : "1:2 with linespoints", styles_[i].color,
+                                    scaled(1.5), styles_[i].mark, scaled(0.8)));
+    legend_.add({fmt::format("lc rgb '{}' lw {:.2f}", styles_[i].color, scaled(1.5)),
+                 fmt::format("pt {} ps {:.2f} lc rgb '{}'", styles_[i].mark, scaled(0.8), styles_[i].color),
+                 curve.name});
   }
 
   void add_published(std::size_t kind) {
@@ -288,12 +282,12 @@ class Script {
       for (auto& [x, y] : points) y *= per_unit_;
       data_ += gnuplot_data(fmt::format("published{}_{}", kind, i), points);
       elements_.push_back(
-          fmt::format("$published{}_{} using 1:2 with points {} notitle", kind, i, published_look(kind)));
+          fmt::format("$published{}_{} using 1:2 with points {} notitle", kind, i, published_style(kind)));
       has_published_.at(kind) = true;
     }
   }
 
-  std::string published_look(std::size_t kind) const {
+  std::string published_style(std::size_t kind) const {
     return fmt::format("pt {} ps {:.2f} lw 0.9 lc rgb '#000000'", kPublishedKinds[kind].mark,
                        scaled(kPublishedKinds[kind].size));
   }
@@ -314,7 +308,7 @@ class Script {
         if (known == causes_.end()) causes_.push_back(bend.cause);
         const double x = points[bend.at].x, y = mean_interval(curve.spots.at(x).values).mean;
         auto mark = std::ranges::find_if(marks, [&](const Mark& each) {
-          return each.x == x && std::abs(up_.place(each.y) - up_.place(y)) < kSamePlace;
+          return each.x == x && std::abs(up_.position_of(each.y) - up_.position_of(y)) < kSamePlace;
         });
         if (mark == marks.end()) mark = marks.insert(marks.end(), Mark{x, y, {}});
         mark->causes.insert(cause);
@@ -323,7 +317,7 @@ class Script {
     for (const Mark& mark : marks) {
       const char* side = mark.x == across_.ticks.back() ? "right offset -0.7,0.6" : "left offset 0.7,0.6";
       data_ += fmt::format("set label '{}' at first {:.10g},first {:.10g} {} font {} front\n",
-                           fmt::join(mark.causes, ","), mark.x, mark.y, side, legend_font());
+                           fmt::join(mark.causes, ","), mark.x, mark.y, side, legend_.font());
     }
   }
 
@@ -338,78 +332,27 @@ class Script {
 
   // Explains lines and marks that are not curves.
   void add_legend() {
-    if (has_bounds_) legend_.push_back({"dt 2 lw 1 lc rgb '#000000'", "", "bound by PCIe and wire"});
+    if (has_bounds_) legend_.add({"dt 2 lw 1 lc rgb '#000000'", "", "bound by PCIe and wire"});
     for (std::size_t kind = 0; kind < kPublishedKinds.size(); ++kind) {
-      if (has_published_.at(kind)) legend_.push_back({"", published_look(kind), kPublishedKinds[kind].words});
+      if (has_published_.at(kind)) legend_.add({"", published_style(kind), kPublishedKinds[kind].words});
     }
     for (std::size_t i = 0; i < causes_.size(); ++i) {
-      legend_.push_back({"", "", fmt::format("{} {}{}", i + 1, i == 0 ? "bends: " : "", causes_[i])});
+      legend_.add({"", "", fmt::format("{} {}{}", i + 1, i == 0 ? "bends: " : "", causes_[i])});
     }
-  }
-
-  std::string legend_font() const {
-    return gnuplot_text(gnuplot_font_size(request_.out, kLegendFont * request_.form.points));
-  }
-  double legend_points() const { return kLegendFont * request_.form.points; }
-  double legend_line() const { return 1.35 * legend_points(); }
-
-  // The rows of the legend below the axis: each entry with its start, in points from the left.
-  std::vector<std::vector<std::pair<double, const LegendEntry*>>> legend_rows() const {
-    constexpr double kGap = 1.2;  // in sizes of the font
-    std::vector<std::vector<std::pair<double, const LegendEntry*>>> rows(1);
-    double x = kEdge;
-    for (const LegendEntry& entry : legend_) {
-      const double room = sample_width(entry) + kLetter * static_cast<double>(entry.text.size()) * legend_points();
-      if (!rows.back().empty() && x + room > width() - kEdge) {
-        rows.emplace_back();
-        x = kEdge;
-      }
-      rows.back().emplace_back(x, &entry);
-      x += room + kGap * legend_points();
-    }
-    return rows;
-  }
-
-  double sample_width(const LegendEntry& entry) const {
-    return entry.line.empty() && entry.mark.empty() ? 0 : kSample * legend_points();
-  }
-  double legend_height() const { return static_cast<double>(legend_rows().size()) * legend_line(); }
-
-  std::string legend_text() const {
-    constexpr double kLineShare = 0.75;  // of the sample
-    std::string out;
-    const auto rows = legend_rows();
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      const double y = (static_cast<double>(rows.size() - row) - 0.5) * legend_line() / height();
-      for (const auto& [x, entry] : rows[row]) {
-        const double end = x + kLineShare * sample_width(*entry);
-        if (!entry->line.empty()) {
-          out += fmt::format("set arrow from screen {:.4f},screen {:.4f} to screen {:.4f},screen {:.4f} nohead {}\n",
-                             x / width(), y, end / width(), y, entry->line);
-        }
-        if (!entry->mark.empty()) {
-          out += fmt::format("set label '' at screen {:.4f},screen {:.4f} point {}\n", (x + end) / 2 / width(), y,
-                             entry->mark);
-        }
-        out += fmt::format("set label {} at screen {:.4f},screen {:.4f} left font {}\n", gnuplot_text(entry->text),
-                           (x + sample_width(*entry)) / width(), y, legend_font());
-      }
-    }
-    return out;
   }
 
   // Marks grow with the font size.
   double scaled(double size) const { return size * request_.form.points / FigureForm().points; }
 
   const std::vector<Curve>& curves_;
-  std::vector<Look> looks_;
+  std::vector<CurveStyle> styles_;
   const PlotRequest& request_;
   const std::string &x_, &y_;
   Axis across_, up_;
   double per_unit_ = 1;  // drawn value / value
   std::string data_;
   std::vector<std::string> elements_, causes_;
-  std::vector<LegendEntry> legend_;
+  GnuplotLegend legend_;
   bool has_bounds_ = false;
   std::array<bool, kPublishedKinds.size()> has_published_{};
 };

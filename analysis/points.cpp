@@ -3,24 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
+#include <filesystem>
 #include <limits>
-#include <list>
-#include <tuple>
+#include <set>
 #include <utility>
 
-#include "analysis/loads.hpp"
-#include "analysis/sources.hpp"
 #include "common/hash.hpp"
 #include "common/record.hpp"
-#include "common/terminal.hpp"
 
 namespace verbscope {
 namespace {
 
 // Options for where a record runs, not for what it runs. They never form a column.
-constexpr std::array kSilentKeys = {"point",     "fabric", "seed",    "port",      "ib_dev",       "ib_port",
-                                    "gid_index", "cores",  "timeout", "timeout_s", "out_json_file"};
+constexpr std::array kPlacementKeys = {"point",     "fabric", "seed",    "port",      "ib_dev",       "ib_port",
+                                       "gid_index", "cores",  "timeout", "timeout_s", "out_json_file"};
 
 const Json* sweep_point(const Record& record) {
   const auto point = record.config.find("point");
@@ -35,112 +31,22 @@ Json identity(const Record& record) {
               {"params", record.config}};
 }
 
-// record_key, distinct for each file.
-std::string key_in_file(const Record& record) {
-  return record.file + "\n" + record_key(record);
+constexpr std::string_view kSimulatedPrefix = "sim:";
+
+// The last `parts` parts of a path, without its extension.
+std::string end_of_path(const std::filesystem::path& path, std::size_t parts) {
+  std::filesystem::path out = path.stem(), folder = path.parent_path();
+  for (std::size_t i = 1; i < parts && folder.has_filename(); ++i, folder = folder.parent_path()) {
+    out = folder.filename() / out;
+  }
+  return out.string();
 }
 
-// Drops a prediction that cannot be read, with a warning. The record stays usable.
-void drop_broken_prediction(Record& record, const std::string& path, Warnings& warnings) {
-  try {
-    prediction_of(record);
-  } catch (const Error& error) {
-    warnings.add(fmt::format("{}: {} (taken for none)", path, error.what()));
-    record.prediction = Json();
-  }
-}
-
-// The chosen records. A file with a million runs of a few points needs memory for a few records only.
-class Loaded {
- public:
-  Loaded(bool all, std::size_t most_bytes) : all_(all), most_bytes_(most_bytes) {}
-
-  // `file`: Record::file of the records.
-  void read(const std::string& path, const std::string& file) {
-    std::size_t found = 0;
-    Warnings warnings(path, "lines are not records"),
-        broken_predictions(path, "lines have a prediction that cannot be read");
-    each_result(
-        path,
-        [&](Record record, std::size_t bytes) {
-          ++found;
-          drop_broken_prediction(record, path, broken_predictions);
-          record.file = file;
-          take(std::move(record), bytes, path);
-        },
-        [&](const std::string& warning) { warnings.add(warning); });
-    if (found == 0) fail("{}: has no record", path);
-  }
-
-  std::vector<Record> records() {
-    std::vector<Record> out;
-    for (Entry& entry : entries_) out.push_back(std::move(entry.record));
-    return out;
-  }
-
- private:
-  struct Entry {
-    Record record;
-    std::size_t bytes;
-  };
-
-  void take(Record record, std::size_t bytes, const std::string& path) {
-    bytes_ += bytes;
-    std::string key = all_ ? "" : key_in_file(record);
-    entries_.push_back({std::move(record), bytes});
-    if (!all_) {
-      const auto [place, is_new] = last_.try_emplace(std::move(key), std::prev(entries_.end()));
-      if (!is_new) {
-        bytes_ -= place->second->bytes;
-        entries_.erase(place->second);
-        place->second = std::prev(entries_.end());
-      }
-    }
-    if (bytes_ > most_bytes_) {
-      fail("{}: with it the files have more than {} MB of {}, too many to look at together: name fewer files", path,
-           most_bytes_ / 1'000'000, all_ ? "records" : "points");
-    }
-  }
-
-  bool all_;
-  std::size_t most_bytes_;
-  std::size_t bytes_ = 0;
-  std::list<Entry> entries_;
-  std::map<std::string, std::list<Entry>::iterator> last_;  // by record_key
-};
-
-// Position of a record in a table: its sweep on one fabric (or the record itself if it has no sweep), in order of
-// appearance; then its place in the sweep and its repetition.
-using Standing = std::tuple<std::size_t, double, int>;
-
-std::vector<const Record*> in_sweep_order(const std::vector<const Record*>& records) {
-  std::map<std::string, std::size_t> sweeps;
-  std::vector<std::pair<Standing, const Record*>> standings;
-  for (const Record* record : records) {
-    const auto harness = record->environment.find("harness");
-    const bool told = harness != record->environment.end() && harness->is_object();
-    const auto place = told ? number_at(*harness, "place") : std::nullopt;
-    const std::size_t next = standings.size();
-    const std::string run = place ? fmt::format("{}\n{}\n{}", record->file, text_at(*harness, "sweep"),
-                                                text_at(record->environment, "fabric"))
-                                  : "";
-    const std::size_t sweep = place ? sweeps.try_emplace(run, next).first->second : next;
-    standings.emplace_back(Standing{sweep, place.value_or(0), place ? repetition_of(*record) : 0}, record);
-  }
-  std::ranges::stable_sort(standings, {}, &std::pair<Standing, const Record*>::first);
-  std::vector<const Record*> out;
-  for (const auto& [standing, record] : standings) out.push_back(record);
-  return out;
+std::pair<std::string, std::string> fabric_and_checksum(const Record& record) {
+  return {text_at(record.environment, "fabric"), text_at(record.environment, "cluster_profile")};
 }
 
 }  // namespace
-
-std::vector<Record> load_results(const std::vector<std::string>& paths, bool all, std::size_t most_bytes) {
-  const std::vector<std::string> names = file_names(paths);
-  Loaded loaded(all, most_bytes);
-  for (std::size_t i = 0; i < paths.size(); ++i) loaded.read(paths[i], names[i]);
-  return loaded.records();
-}
 
 std::string record_key(const Record& record) {
   return point_key(identity(record));
@@ -162,11 +68,15 @@ std::string point_id(const Record& record) {
   return fmt::format("{:08x}", static_cast<std::uint32_t>(hash ^ hash >> 32));
 }
 
-const Json& set_options(const Record& record) {
+const Json& sweep_options(const Record& record) {
   const Json* point = sweep_point(record);
   if (point == nullptr) return record.config;
   const auto params = point->find("params");
   return params != point->end() && params->is_object() ? *params : record.config;
+}
+
+std::string plain_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : dump_json(value);
 }
 
 std::string text_at(const Json& object, const std::string& key) {
@@ -179,8 +89,8 @@ std::string harness_text(const Record& record, const std::string& key) {
   return harness != record.environment.end() && harness->is_object() ? text_at(*harness, key) : "";
 }
 
-bool says_what_runs(const std::string& option) {
-  return std::ranges::find(kSilentKeys, option) == kSilentKeys.end();
+bool is_point_option(const std::string& option) {
+  return std::ranges::find(kPlacementKeys, option) == kPlacementKeys.end();
 }
 
 std::optional<std::vector<std::string>> changed_options(const Record& record) {
@@ -188,7 +98,7 @@ std::optional<std::vector<std::string>> changed_options(const Record& record) {
   if (changed == record.environment.end() || !changed->is_array()) return std::nullopt;
   std::vector<std::string> keys;
   for (const Json& key : *changed) {
-    if (key.is_string() && says_what_runs(key.get<std::string>())) keys.push_back(key.get<std::string>());
+    if (key.is_string() && is_point_option(key.get<std::string>())) keys.push_back(key.get<std::string>());
   }
   return keys;
 }
@@ -198,8 +108,18 @@ std::vector<std::string> option_keys(const Record& record) {
     if (auto changed = changed_options(record)) return *std::move(changed);
   }
   std::vector<std::string> keys;
-  for (const auto& [key, value] : set_options(record).items()) {
-    if (says_what_runs(key)) keys.push_back(key);
+  for (const auto& [key, value] : sweep_options(record).items()) {
+    if (is_point_option(key)) keys.push_back(key);
+  }
+  return keys;
+}
+
+std::vector<std::string> option_keys(const std::vector<const Record*>& records) {
+  std::vector<std::string> keys;
+  for (const Record* record : records) {
+    for (std::string& key : option_keys(*record)) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(std::move(key));
+    }
   }
   return keys;
 }
@@ -225,27 +145,6 @@ std::string point_title(const Record& record) {
 int repetition_of(const Record& record) {
   const Json* point = sweep_point(record);
   return point == nullptr ? 0 : static_cast<int>(std::clamp(number_at(*point, "repetition").value_or(0), 0.0, 1e6));
-}
-
-std::vector<const Record*> last_of_each_point(const std::vector<Record>& records) {
-  std::map<std::string, std::size_t> last;
-  std::vector<std::string> keys;
-  for (const Record& record : records) {
-    keys.push_back(key_in_file(record));
-    last[keys.back()] = keys.size() - 1;
-  }
-  std::vector<const Record*> out;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (last.at(keys[i]) == i) out.push_back(&records[i]);
-  }
-  return in_sweep_order(out);
-}
-
-std::vector<const Record*> chosen_records(const std::vector<Record>& records, bool all) {
-  if (!all) return last_of_each_point(records);
-  std::vector<const Record*> out;
-  for (const Record& record : records) out.push_back(&record);
-  return out;
 }
 
 std::optional<double> number_at(const Json& object, const std::string& key) {
@@ -293,6 +192,59 @@ double counted_in_all(const Record& record, const std::string& key) {
   double sum = 0;
   for (const CounterReport& report : record.counters) sum += number_at(report.extra, key).value_or(0);
   return sum;
+}
+
+std::string short_fabric(const std::string& fabric) {
+  if (!fabric.starts_with(kSimulatedPrefix)) return fabric;
+  std::string name = fabric.substr(fabric.find_last_of("/:") + 1);
+  if (name.ends_with(".json")) name.erase(name.size() - 5);
+  return name;
+}
+
+std::string fabric_name(const Record& record) {
+  const std::string fabric = text_at(record.environment, "fabric");
+  return fabric.starts_with(kSimulatedPrefix) ? std::string(kSimulatedPrefix) + short_fabric(fabric) : fabric;
+}
+
+std::vector<std::string> distinct_ends(const std::vector<std::string>& paths) {
+  std::vector<std::string> before;
+  for (std::size_t parts = 1;; ++parts) {
+    std::vector<std::string> ends;
+    for (const std::string& path : paths) ends.push_back(end_of_path(path, parts));
+    if (std::set<std::string>(ends.begin(), ends.end()).size() == ends.size()) return ends;
+    if (ends == before) return paths;  // they differ only in their extensions
+    before = std::move(ends);
+  }
+}
+
+FabricNames::FabricNames(const std::vector<const Record*>& records) {
+  std::map<std::string, std::set<std::string>> fabrics;    // by short name
+  std::map<std::string, std::set<std::string>> checksums;  // by fabric
+  for (const Record* record : records) {
+    const auto [fabric, checksum] = fabric_and_checksum(*record);
+    names_[{fabric, checksum}];
+    fabrics[short_fabric(fabric)].insert(fabric);
+    checksums[fabric].insert(checksum);
+  }
+  for (const auto& [name, same] : fabrics) {
+    std::vector<std::string> paths;
+    for (const std::string& fabric : same)
+      paths.push_back(fabric.substr(same.size() > 1 ? kSimulatedPrefix.size() : 0));
+    const std::vector<std::string> ends = same.size() > 1 ? distinct_ends(paths) : std::vector{name};
+    std::size_t i = 0;
+    for (const std::string& fabric : same) {
+      const std::string& end = ends[i++];
+      for (const std::string& checksum : checksums[fabric]) {
+        constexpr std::size_t kDigits = 8;
+        const bool changed = checksums[fabric].size() > 1 && !checksum.empty();
+        names_[{fabric, checksum}] = changed ? end + "@" + checksum.substr(0, kDigits) : end;
+      }
+    }
+  }
+}
+
+const std::string& FabricNames::name_of(const Record& record) const {
+  return names_.at(fabric_and_checksum(record));
 }
 
 }  // namespace verbscope

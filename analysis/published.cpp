@@ -67,7 +67,7 @@ std::optional<CurvePlace> parse_along(JsonFields& match, const PublishedPoint& p
   if (std::ranges::find(along.values, point.value) == along.values.end()) {
     fields.fail_key("values", fmt::format("the row's value {:g} is not among them", point.value));
   }
-  if (along.kind == CurvePlace::Kind::overtakes && !point.over) fields.fail_key("place", "overtakes what is \"over\"");
+  if (along.kind == CurvePlace::Kind::overtakes && !point.over) fields.fail_key("place", "overtakes needs \"over\"");
   return along;
 }
 
@@ -75,14 +75,14 @@ void parse_match(const Json& json, const std::string& where, PublishedPoint& poi
   JsonFields fields(json, where);
   point.on_host = fields.has("fabric");
   if (point.on_host && fields.require<std::string>("fabric") != "host") {
-    fields.fail_key("fabric", "expected host: other rows run on the simulated cluster of theirs");
+    fields.fail_key("fabric", "expected host (rows of a simulated cluster have no fabric)");
   }
   point.run = parse_run(fields, where);
   point.over = parse_second(fields, "over", where);
   point.minus = parse_second(fields, "minus", where);
   point.along = parse_along(fields, point);
   fields.reject_unknown();
-  if (point.over && point.minus) fields.fail_key("minus", "there is \"over\" already");
+  if (point.over && point.minus) fields.fail_key("minus", "not allowed together with \"over\"");
   if ((!point.single() || point.on_host) && point.modelled())
     fail("{}: a figure of several runs needs benchmarks", where);
 }
@@ -149,14 +149,14 @@ std::vector<PublishedPoint> points_of(const Json& json, const std::string& where
 }
 
 // Options that do not affect the figure: length of the run, counters and checks, and conditions for failure.
-constexpr std::array<std::string_view, 16> kOfTheRun = {
+constexpr std::array<std::string_view, 16> kNeutralOptions = {
     "duration",         "warmup",   "longest",       "iters",        "run_infinitely", "counter_sources",
     "require_counters", "limit_bw", "limit_msgrate", "report_gbits", "any_build",      "CPU_freq",
     "noPeak",           "validate", "qp_timeout",    "rdma_cm"};
 
 // True if an option of the record does not affect the figure of a row that does not name the option.
-bool leaves_the_figure(const Record& record, const std::string& key) {
-  if (std::ranges::find(kOfTheRun, key) != kOfTheRun.end()) return true;
+bool does_not_affect_figure(const Record& record, const std::string& key) {
+  if (std::ranges::find(kNeutralOptions, key) != kNeutralOptions.end()) return true;
   // A header-only message has no payload, so its size and inlining do not matter.
   if (record.config.value("header_only", Json()) == true) {
     if (key == "size" || key == "inline_size") return true;
@@ -172,7 +172,7 @@ bool leaves_the_figure(const Record& record, const std::string& key) {
 bool changed_nothing_else(const PublishedRun& run, const Record& record) {
   const auto changed = changed_options(record);
   return !changed || std::ranges::all_of(*changed, [&](const std::string& key) {
-    return leaves_the_figure(record, key) || std::ranges::find(run.keys, key, &MatchKey::key) != run.keys.end();
+    return does_not_affect_figure(record, key) || std::ranges::find(run.keys, key, &MatchKey::key) != run.keys.end();
   });
 }
 
@@ -208,7 +208,7 @@ bool PublishedRun::accepts(const Json& values) const {
   });
 }
 
-std::optional<double> CurvePlace::place(const std::vector<double>& figures) const {
+std::optional<double> CurvePlace::find_position(const std::vector<double>& figures) const {
   const double peak = kPeakShare * *std::ranges::max_element(figures);
   const auto high = [peak](double figure) { return figure >= peak; };
   const auto at = [&](auto found) { return values.at(static_cast<std::size_t>(found - figures.begin())); };

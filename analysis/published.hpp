@@ -58,7 +58,7 @@ struct CurvePlace {
   Kind kind = Kind::reaches;
 
   // The position on a curve with these figures at `values`; nothing if the curve has no such position.
-  std::optional<double> place(const std::vector<double>& figures) const;
+  std::optional<double> find_position(const std::vector<double>& figures) const;
 };
 
 struct PublishedPoint {

@@ -1,5 +1,4 @@
-#include "analysis/report_assets.hpp"
-
+#include "analysis/report.hpp"
 #include "common/error.hpp"
 
 // The assembler includes a file and defines symbols for its first byte and for the byte after its last one.
@@ -29,8 +28,8 @@ ReportAssets report_assets() {
   const std::string charts = VERBSCOPE_ASSET(echarts);
   if (charts.empty()) {
     fail(
-        "this verbscope was built without the chart library of the report: analysis/report/vendor/fetch.sh fetches it "
-        "by npm for the next build");
+        "this verbscope was built without the chart library of the report: run analysis/report/vendor/fetch.sh (needs "
+        "npm) and build again");
   }
   return {.page = VERBSCOPE_ASSET(page),
           .style = VERBSCOPE_ASSET(style),

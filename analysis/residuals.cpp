@@ -1,10 +1,9 @@
-#include "analysis/residuals.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 
+#include "analysis/compare.hpp"
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
 #include "wire/wqe.hpp"
@@ -14,12 +13,12 @@ namespace {
 
 // Smallest significant residual: the largest of 0.02 cache lines, 2 % of the model's value, and the operations that the
 // ends of the interval cut off.
-constexpr double kMin = 0.02;
-constexpr double kMinShare = 0.02;
+constexpr double kMinResidual = 0.02;
+constexpr double kMinResidualShare = 0.02;
 
-// Shares of the extra lines: from kSome on a cause is named, from kAll on it explains all of them.
-constexpr double kSome = 0.1;
-constexpr double kAll = 0.9;
+// Shares of the extra lines: from kMinNamedShare on a cause is named, from kMinDecidedShare on it explains all of them.
+constexpr double kMinNamedShare = 0.1;
+constexpr double kMinDecidedShare = 0.9;
 
 // A cause of extra reads, the options that increase it, and the simulator's counter for its lines.
 struct Cause {
@@ -39,7 +38,7 @@ constexpr std::array<Cause, 3> kCauses{{
      "qp_context_read_lines"},
     {"address translations that miss the adapter's cache",
      {"region_size", "pages", ""},
-     "the memory that is worked on",
+     "the memory in use",
      "translation_misses"},
 }};
 enum CauseIndex : std::size_t { kWqes, kContexts, kTranslations };
@@ -49,7 +48,7 @@ struct Difference {
   double edge = 0;  // post lists cut off at both ends of the interval, as a share of its operations
 
   bool significant(double difference, double expected) const {
-    return std::abs(difference) > std::max({kMin, kMinShare * expected, edge * expected});
+    return std::abs(difference) > std::max({kMinResidual, kMinResidualShare * expected, edge * expected});
   }
 };
 std::optional<Difference> difference_of(const Record& record) {
@@ -61,7 +60,7 @@ std::optional<Difference> difference_of(const Record& record) {
 }
 
 Json options_of(const Record& record) {
-  Json options = set_options(record);
+  Json options = sweep_options(record);
   options.erase("point");
   options["benchmark"] = record.benchmark;
   options["fabric"] = record.environment.at("fabric");
@@ -113,14 +112,14 @@ std::optional<Residual> counted_reads(const Counted& counted, double per_op) {
   double sum = 0;
   for (std::size_t i = 0; i < counted.size(); ++i) {
     const double lines = counted[i].value_or(0);
-    if (lines < kSome * per_op) continue;
+    if (lines < kMinNamedShare * per_op) continue;
     causes.push_back(
-        fmt::format("{} ({:.2f} lines an operation by the adapter's own counters)", kCauses[i].words, lines));
+        fmt::format("{} ({:.2f} lines per operation by the adapter's own counters)", kCauses[i].words, lines));
     sum += lines;
   }
   if (causes.empty()) return std::nullopt;
   Residual out{.event = "reads", .per_op = per_op, .meaning = joined(causes)};
-  out.decided = sum >= kAll * per_op;
+  out.decided = sum >= kMinDecidedShare * per_op;
   if (!out.decided) out.meaning += "; the evidence does not decide what else is read";
   return out;
 }
@@ -159,14 +158,14 @@ Residuals::Residuals(const std::vector<const Record*>& records) : samples_(kCaus
   }
 }
 
-// Whether extra reads grow with the option, over points that differ in nothing else.
+// Compares the extra reads of points that differ only in this option.
 Residuals::Growth Residuals::growth(const Record& record, std::size_t kind) const {
   const auto found = samples_[kind].find(others_key(record, kCauses[kind]));
   if (found == samples_[kind].end()) return Growth::unknown;
   const auto [least, most] = std::ranges::minmax_element(found->second, {}, &Sample::knob);
   if (least->knob == most->knob) return Growth::unknown;
-  return most->extra_reads - least->extra_reads > std::max(kMin, 0.1 * most->extra_reads) ? Growth::grows
-                                                                                          : Growth::does_not;
+  return most->extra_reads - least->extra_reads > std::max(kMinResidual, 0.1 * most->extra_reads) ? Growth::grows
+                                                                                                  : Growth::does_not;
 }
 
 Residual Residuals::extra_reads(const Record& record, double per_op) const {
@@ -235,7 +234,7 @@ std::vector<Residual> Residuals::of(const Record& record) const {
   const double doorbells = counted.mmio_doorbells - modelled.mmio_doorbells;
   if (difference->significant(lines, modelled.mmio_wc_lines)) {
     Residual mmio{.event = "MMIO lines", .per_op = lines, .meaning = {}};
-    mmio.decided = lines < 0 && doorbells > kMin;
+    mmio.decided = lines < 0 && doorbells > kMinResidual;
     mmio.meaning = mmio.decided
                        ? "WQEs that the model sends by BlueFlame were announced by a doorbell and read by the NIC"
                        : "the evidence does not decide what wrote them";

@@ -1,8 +1,6 @@
-#include "analysis/round_trip.hpp"
-
 #include <algorithm>
 
-#include "analysis/cpu_cost.hpp"
+#include "analysis/loads.hpp"
 #include "analysis/points.hpp"
 #include "analysis/resource.hpp"
 #include "wire/verb.hpp"
@@ -155,7 +153,33 @@ Trip trip_of(const Record& record, const Prediction* prediction, double qps) {
 
 }  // namespace
 
-double most_reads(const Record& record) {
+CpuCosts cpu_costs(const Json& extra) {
+  CpuCosts out;
+  const auto costs = extra.find("cpu_costs_ps");
+  if (costs == extra.end()) return out;
+  const auto take = [&costs](double& cost, const char* name) {
+    if (const auto ps = number_at(*costs, name)) cost = *ps / 1e3;
+  };
+  take(out.post_call, "post_call");
+  take(out.post_wqe, "post_wqe");
+  take(out.wc_line, "wc_line");
+  take(out.doorbell, "doorbell");
+  take(out.poll_call, "poll_call");
+  take(out.poll_cqe, "poll_cqe");
+  take(out.post_recv_wqe, "post_recv_wqe");
+  return out;
+}
+
+double cpu_cost_ns(const Prediction& prediction, const CpuCosts& costs) {
+  const VerbShape& shape = prediction.shape;
+  const double list = std::max(shape.post_list, 1);
+  const double poll = costs.poll_call + costs.poll_cqe;
+  if (prediction.role == "receiver") return costs.post_call / list + costs.post_recv_wqe + poll;
+  return costs.post_call / list + costs.post_wqe + prediction.pcie.mmio_wc_lines * costs.wc_line +
+         prediction.pcie.mmio_doorbells * costs.doorbell + poll / std::max(shape.signal_every, 1);
+}
+
+double max_outstanding_reads(const Record& record) {
   return number_at(record.config, "outs").value_or(kMaxReads);
 }
 
@@ -178,8 +202,8 @@ RoundTrip round_trip(const Record& record, const Prediction* prediction) {
   double machines = clients_post ? std::max(1.0, option(record, "clients")) : 1;
   double each = option(record, option(record, "window") > 0 ? "window" : "tx_depth");
   if (out.returns && !out.ring && name != "sequencer") {
-    out.reads_are_full = each > most_reads(record);
-    each = std::min(each, most_reads(record));
+    out.reads_are_full = each > max_outstanding_reads(record);
+    each = std::min(each, max_outstanding_reads(record));
   }
   double trips = 1, qps = std::max(1.0, option(record, "qp")) * std::max(1.0, option(record, "threads"));
   const bool threads_ask = name == "sequencer" || name == "echo_rate" || name == "kv_atomic" || name == "kv_rate";
@@ -214,7 +238,7 @@ RoundTrip round_trip(const Record& record, const Prediction* prediction) {
     out.requester_share = trip.requester / trip.all;
     out.responder_share = trip.responder / trip.all;
   }
-  out.most_latency = kLoadedTrip * (out.load + out.burst);
+  out.max_latency = kLoadedTrip * (out.load + out.burst);
   return out;
 }
 
@@ -223,7 +247,7 @@ std::string outstanding_option(const Record& record) {
   return number_at(record.config, "window").value_or(0) > 0 ? "window" : "tx_depth";
 }
 
-bool keeps_one_under_way(const Record& record) {
+bool keeps_one_outstanding(const Record& record) {
   return record.benchmark == "verb_latency" || record.benchmark == "write_visibility";
 }
 

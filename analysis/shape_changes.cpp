@@ -1,8 +1,7 @@
-#include "analysis/shape_changes.hpp"
-
 #include <algorithm>
 #include <optional>
 
+#include "analysis/explain.hpp"
 #include "pcie_model/predict.hpp"
 #include "wire/wqe.hpp"
 
@@ -13,7 +12,7 @@ constexpr int kBatch = 16;
 constexpr int kSignalEvery = 64;
 // Post lists that must fit into the outstanding operations, so that others are under way while the program waits for
 // one.
-constexpr int kListsUnderWay = 4;
+constexpr int kMinListsOutstanding = 4;
 
 Prediction predict_polled(const Prediction& before, const VerbShape& shape) {
   if (before.role == "receiver") return predict_receiver(before.wire, shape);
@@ -53,7 +52,7 @@ class Changes {
 
   void requester() {
     const bool carries = facts(shape_.verb).carries_payload;
-    batch(depth_ / kListsUnderWay);
+    batch(depth_ / kMinListsOutstanding);
     if (carries && !shape_.inlined && shape_.payload.value > 0) inline_payload();
     if (carries && shape_.inlined && shape_.payload.value > 0) {
       VerbShape other = shape_;

@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "common/error.hpp"
+#include "common/terminal.hpp"
 #include "common/text.hpp"
 
 namespace verbscope {
-
 namespace {
 
 constexpr std::string_view kGroupSeparator = " | ";
@@ -22,6 +23,23 @@ constexpr std::size_t kIndent = 4;
 std::string without_trailing_blanks(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
+}
+
+bool is_number(const std::string& cell) {
+  double value = 0;
+  const char* end = cell.data() + cell.size();
+  return std::from_chars(cell.data(), end, value).ptr == end;
+}
+
+std::string csv_cell(const std::string& text) {
+  std::string cell = for_terminal(text);
+  if (!cell.empty() && std::string_view("=+-@").find(cell.front()) != std::string_view::npos && !is_number(cell)) {
+    cell.insert(cell.begin(), '\'');
+  }
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
 }
 
 }  // namespace
@@ -252,6 +270,16 @@ std::string number_text(const std::optional<double>& value) {
   const double v = std::abs(*value);
   const int decimals = v >= 100 ? 1 : v >= 1 || v == 0 ? 2 : v >= 0.1 ? 3 : 4;
   return with_digits(*value, decimals);
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) line += (i > 0 ? "," : "") + csv_cell(cells[i]);
+  return line + "\r\n";
+}
+
+std::string csv_number(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
 }
 
 }  // namespace verbscope

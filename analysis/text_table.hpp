@@ -1,4 +1,5 @@
-// Text tables for a terminal: grouped columns under two header lines, as wide as the widest cells or as the terminal.
+// Tables as text: grouped columns for a terminal, under two header lines and as wide as the widest cells or as the
+// terminal; or comma-separated values (RFC 4180).
 #pragma once
 
 #include <optional>
@@ -71,5 +72,12 @@ class TextTable {
 
 // At least three digits, and all that are significant; "-" if there is no value.
 std::string number_text(const std::optional<double>& value);
+
+// One line with its newline. Cells with commas, quotes or line ends are quoted. A text that begins with = + - or @ gets
+// a leading apostrophe, because a spreadsheet would read it as a formula; a number stays as it is. Control characters
+// other than line ends are escaped.
+std::string csv_line(const std::vector<std::string>& cells);
+// The shortest digits that read back as the same number; empty if there is no value.
+std::string csv_number(const std::optional<double>& value);
 
 }  // namespace verbscope

@@ -67,8 +67,8 @@ function drawBytes() {
   const counted = namedGroups(state.shown.filter((point) => point.bytes), "");
   const groups = counted.slice(0, maxBars);
   drawBars("bytes-chart", {
-    heading: marked("PCIe bytes of an operation" + ofFirst(maxBars, counted, "points"), groups.flatMap((group) => group.points)),
-    groups, kinds: data.byte_kinds, stack: true, title: "bytes an operation", unit: "B", value: (group, k) => meanOf(group, (point) => point.bytes[k]),
+    heading: marked("PCIe bytes per operation" + ofFirst(maxBars, counted, "points"), groups.flatMap((group) => group.points)),
+    groups, kinds: data.byte_kinds, stack: true, title: "bytes per operation", unit: "B", value: (group, k) => meanOf(group, (point) => point.bytes[k]),
     empty: nothingLeft() || "nobody counted PCIe bytes of these points (--counter_sources).",
   });
 }
@@ -88,9 +88,9 @@ function drawResiduals() {
   const known = namedGroups(mostDiffering(), "");
   const groups = known.slice(0, maxBars);
   drawBars("residual-chart", {
-    heading: marked("Counted less modelled, an operation" + (known.length > maxBars ? ", the " + maxBars + " of " + known.length + " points that differ most" : ""),
+    heading: marked("Counted less modelled, per operation" + (known.length > maxBars ? ", the " + maxBars + " of " + known.length + " points that differ most" : ""),
       groups.flatMap((group) => group.points)),
-    groups, kinds: data.event_groups, stack: false, title: "lines or writes an operation, counted less modelled", unit: "an operation",
+    groups, kinds: data.event_groups, stack: false, title: "lines or writes per operation, counted less modelled", unit: "per operation",
     value: (group, g) => meanOf(group, (point) => difference(point.events[g]) || 0),
     empty: nothingLeft() || "no point was both counted and modelled.",
   });

@@ -1,6 +1,6 @@
 "use strict";
 // Groups points into curves against one option, names the curves, and computes the mean of repetitions. The names are
-// those of `verbscope plot` (analysis/curves.hpp).
+// those of `verbscope plot` (analysis/plot.hpp).
 
 // Points of a family differ only in options.
 const familyOf = (point) => [point.file, point.benchmark, point.cluster, point.label].join("\n");

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "analysis/points.hpp"
-#include "analysis/where.hpp"
+#include "analysis/keys.hpp"
+#include "analysis/results_files.hpp"
 #include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "analysis/keys.hpp"
-#include "analysis/points.hpp"
+#include "analysis/results_files.hpp"
 #include "common/cli.hpp"
 #include "common/option_values.hpp"
 #include "common/terminal.hpp"
@@ -69,7 +69,7 @@ Action add_diff(CLI::App& command) {
       "Examples:\n  verbscope diff base.jsonl new.jsonl --threshold 5\n"
       "  verbscope diff base.jsonl new.jsonl --metric p99 --ignore tx_depth\n"
       "  verbscope diff sweep.jsonl --across connection=RC,UC\n"
-      "Exit status: 1 if a point is slower or failed, or if no point has a partner (stderr has the reason); else 0.");
+      "Exit status: 1 if a point is slower or failed, or if no points match (stderr has the reason); else 0.");
   return [options] {
     const Diff diff = diff_of(options->base, options->other, options->across, options->metric, options->request);
     if (options->format == "json") {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "analysis/overview.hpp"
 #include "analysis/points.hpp"
+#include "analysis/results_files.hpp"
 #include "common/cli.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"

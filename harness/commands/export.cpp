@@ -1,9 +1,9 @@
 // `verbscope export`: converts records to formats of other tools.
 #include <memory>
 
+#include "analysis/keys.hpp"
 #include "analysis/points.hpp"
-#include "analysis/views.hpp"
-#include "analysis/where.hpp"
+#include "analysis/results_files.hpp"
 #include "common/files.hpp"
 #include "common/option_values.hpp"
 #include "common/terminal.hpp"

@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "analysis/keys.hpp"
 #include "analysis/points.hpp"
-#include "analysis/where.hpp"
 #include "common/files.hpp"
 #include "common/terminal.hpp"
 #include "harness/commands/command.hpp"

@@ -1,10 +1,11 @@
 // `verbscope reproduce`: reproduces the published figures of a paper on the simulated clusters.
+#include "harness/paper/reproduce.hpp"
+
 #include <memory>
 
 #include "common/option_values.hpp"
 #include "common/paths.hpp"
 #include "harness/commands/command.hpp"
-#include "harness/paper/reproduce_paper.hpp"
 
 namespace verbscope {
 

@@ -37,7 +37,7 @@ inline void check_cluster(const std::string& cluster) {
   }
 }
 
-// The conditions of keep_where (analysis/where.hpp).
+// The conditions of keep_where (analysis/keys.hpp).
 inline void add_where(CLI::App& command, std::vector<std::string>& where) {
   command
       .add_option("--where", where,

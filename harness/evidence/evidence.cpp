@@ -1,19 +1,19 @@
 #include "harness/evidence/evidence.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <numeric>
 #include <random>
 
 #include "common/files.hpp"
-#include "harness/evidence/error_figures.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/parallel.hpp"
 
 namespace verbscope {
 namespace {
 
-// Divides the figures of rows that count by their shape by the medians of their group.
+// Sets the errors of rows that count by shape: scales our figures by the ratio of the medians.
 void add_shape_errors(std::vector<EvidenceOutcome*>& group) {
   std::vector<double> ours, theirs;
   for (const EvidenceOutcome* each : group) {
@@ -22,7 +22,7 @@ void add_shape_errors(std::vector<EvidenceOutcome*>& group) {
   }
   const double scale = median(theirs) / median(ours);
   for (EvidenceOutcome* each : group) {
-    if (group.size() < kMinShape) {
+    if (group.size() < kMinShapeRows) {
       each->uncounted = "too few rows of its source for a shape";
     } else {
       each->error_percent = each->row->point.deviation_of(*each->ours * scale);
@@ -31,6 +31,25 @@ void add_shape_errors(std::vector<EvidenceOutcome*>& group) {
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+ErrorFigures error_figures(const std::vector<double>& errors_percent) {
+  ErrorFigures figures{.rows = errors_percent.size()};
+  if (errors_percent.empty()) return figures;
+  std::vector<double> sizes;
+  for (const double error : errors_percent) sizes.push_back(std::abs(error));
+  figures.worst_at = static_cast<std::size_t>(std::ranges::max_element(sizes) - sizes.begin());
+  figures.worst = sizes[figures.worst_at];
+  figures.median = median(sizes);
+  std::ranges::sort(sizes);
+  figures.percentile_90 = sizes[(sizes.size() * 9 + 9) / 10 - 1];
+  return figures;
+}
 
 std::vector<EvidenceRow> all_evidence() {
   std::vector<EvidenceRow> rows;
@@ -44,11 +63,11 @@ std::vector<EvidenceRow> all_evidence() {
 
 std::vector<EvidenceRow> evidence_of_file(const std::filesystem::path& file) {
   std::vector<EvidenceRow> rows = MeasuredForms().rows(read_text_file(file), file.string());
-  if (rows.empty()) fail("{}: has no row below its columns", file.string());
+  if (rows.empty()) fail("{}: no rows after the line of columns", file.string());
   return rows;
 }
 
-std::string Programs::lacks(const RowRun& run) {
+std::string Programs::missing_reason(const RowRun& run) {
   const std::vector<std::string> known = benchmark_names();
   if (std::ranges::count(known, run.benchmark) == 0) return "no benchmark " + run.benchmark;
   if (!std::filesystem::exists(benchmark_binary(folder_, run.benchmark))) return "no program " + run.benchmark;
@@ -62,17 +81,17 @@ std::string Programs::lacks(const RowRun& run) {
   return "";
 }
 
-void note_not_run(std::vector<EvidenceRow>& rows, Programs& programs) {
+void set_not_run_reasons(std::vector<EvidenceRow>& rows, Programs& programs) {
   for (EvidenceRow& row : rows) {
     if (row.not_run.empty()) row.not_run = not_run_reason(row.point);
-    if (row.not_run.empty() && row.point.on_host) row.not_run = "of a machine that is not simulated";
+    if (row.not_run.empty() && row.point.on_host) row.not_run = "its machine is not simulated";
     for (const RowRun& run : runs_of(row.point)) {
-      if (row.not_run.empty()) row.not_run = programs.lacks(run);
+      if (row.not_run.empty()) row.not_run = programs.missing_reason(run);
     }
   }
 }
 
-std::vector<std::size_t> drawn(std::size_t size, std::size_t count, std::uint64_t seed) {
+std::vector<std::size_t> draw_numbers(std::size_t size, std::size_t count, std::uint64_t seed) {
   std::vector<std::size_t> all(size);
   std::iota(all.begin(), all.end(), 0);
   std::mt19937_64 random(seed);
@@ -84,12 +103,12 @@ std::vector<std::size_t> drawn(std::size_t size, std::size_t count, std::uint64_
 }
 
 std::map<std::string, Record> run_evidence(const std::vector<EvidenceRow>& rows, const EvidenceRuns& runs) {
-  std::map<std::string, RowRun> different;
+  std::map<std::string, RowRun> distinct;
   for (const EvidenceRow& row : rows) {
     if (!row.not_run.empty()) continue;
-    for (const RowRun& run : runs_of(row.point)) different.emplace(run.identity(), run);
+    for (const RowRun& run : runs_of(row.point)) distinct.emplace(run.identity(), run);
   }
-  std::vector<std::pair<std::string, RowRun>> tasks(different.begin(), different.end());
+  std::vector<std::pair<std::string, RowRun>> tasks(distinct.begin(), distinct.end());
   std::map<std::string, Record> records;
   std::mutex mutex;
   run_parallel(tasks.size(), runs.jobs, [&](std::size_t i) {

@@ -1,6 +1,8 @@
-// Published and measured rows together: which of them can run here, and what running them yields.
+// Published and measured rows together: the rows that can run here, their figures from simulated runs, and the errors.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -15,62 +17,69 @@
 
 namespace verbscope {
 
-// The published table, then the measured sets that ship.
+// The published table, then the installed measured sets.
 std::vector<EvidenceRow> all_evidence();
-// The rows of one file of a measured form.
+// The rows of one file in a measured form.
 std::vector<EvidenceRow> evidence_of_file(const std::filesystem::path& file);
 
-// What the programs of a folder say of themselves; each is asked once.
+// The benchmarks in a folder and their options. Each program is asked once for its description.
 class Programs {
  public:
   explicit Programs(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // The reason why a run is not possible with these programs: "no benchmark NAME", "no program NAME" (it was not
-  // built), "NAME has no option KEY". Empty: it
-  // is.
-  std::string lacks(const RowRun& run);
+  // Why these programs cannot do a run: "no benchmark NAME", "no program NAME" (not built), "NAME has no option KEY".
+  // Empty if they can.
+  std::string missing_reason(const RowRun& run);
 
  private:
   std::filesystem::path folder_;
   std::map<std::string, BenchmarkSpec> specs_;  // by benchmark
 };
 
-// Gives every row that cannot run its reason: what it needs, a cluster without a profile, a program or an option that
-// is not there. Rows that have a reason keep it.
-void note_not_run(std::vector<EvidenceRow>& rows, Programs& programs);
+// Sets the reason of every row that cannot run: a requirement, a cluster without profile, a missing program or option.
+// Rows that already have a reason keep it.
+void set_not_run_reasons(std::vector<EvidenceRow>& rows, Programs& programs);
 
-// `count` different numbers below `size`, drawn with `seed`, in rising order; all of them when there are no more.
-std::vector<std::size_t> drawn(std::size_t size, std::size_t count, std::uint64_t seed);
+// Draws `count` different numbers below `size`, ascending; all numbers if there are fewer.
+std::vector<std::size_t> draw_numbers(std::size_t size, std::size_t count, std::uint64_t seed);
 
-// How runs are made.
 struct EvidenceRuns {
   std::filesystem::path folder;  // of the programs
-  std::size_t jobs = 1;          // at the same time
+  std::size_t jobs = 1;          // runs at the same time
   StopSource* stop = nullptr;
-  std::function<std::string(const std::string&)> fabric;       // of a cluster
-  std::function<void(const RowRun&, const Record&)> finished;  // called after each, one at a time; may be empty
+  std::function<std::string(const std::string&)> fabric;       // fabric for a cluster
+  std::function<void(const RowRun&, const Record&)> finished;  // called after each run, one at a time; may be empty
 };
 
-// Runs what the rows run that are not listed as not run, each different run once, and yields the records by
-// RowRun::identity. Throws InterruptedError at the stop.
+// Runs the benchmarks of all rows without a reason, each distinct run once. Returns the records by RowRun::identity.
+// Throws InterruptedError at the stop.
 std::map<std::string, Record> run_evidence(const std::vector<EvidenceRow>& rows, const EvidenceRuns& runs);
 
-// So many rows of a source have a shape.
-inline constexpr std::size_t kMinShape = 3;
+// Minimum number of rows of a source that have a shape.
+inline constexpr std::size_t kMinShapeRows = 3;
 
-// What became of a row.
 struct EvidenceOutcome {
   const EvidenceRow* row = nullptr;
   std::optional<double> ours;           // in the row's unit
-  std::string failure;                  // why there is no figure of a row that was run
-  std::optional<double> error_percent;  // signed; absent: the row counts in no error figure
-  std::string uncounted;                // why a row with a figure does not
+  std::string failure;                  // why a row that ran has no figure
+  std::optional<double> error_percent;  // signed; absent if the row counts in no error figure
+  std::string uncounted;                // why a row with a figure does not count
 };
 
-// The figures of the rows and their errors. A row that counts by its shape is divided by the median of those of its
-// source and cluster, ours as theirs; where fewer than kMinShape of these
-// have a figure there is no shape.
+// The figures of the rows and their errors. Rows that count by shape are first divided by the median of their source
+// and cluster, on both sides. They have no error if fewer than kMinShapeRows of the group have a figure.
 std::vector<EvidenceOutcome> evidence_outcomes(const std::vector<EvidenceRow>& rows,
                                                const std::map<std::string, Record>& records);
+
+// The middle value, or the mean of the two middle values. Precondition: `values` is not empty.
+double median(std::vector<double> values);
+
+// Statistics of absolute errors in percent. All are 0 without errors.
+struct ErrorFigures {
+  std::size_t rows = 0;
+  double median = 0, percentile_90 = 0, worst = 0;  // the 90th percentile by nearest rank
+  std::size_t worst_at = 0;                         // index of the worst error
+};
+ErrorFigures error_figures(const std::vector<double>& errors_percent);
 
 }  // namespace verbscope

@@ -6,10 +6,29 @@
 #include <sstream>
 
 #include "analysis/gnuplot.hpp"
+#include "analysis/points.hpp"
 #include "common/text.hpp"
 
 namespace verbscope {
 namespace {
+
+constexpr double kRisen = 0.9;    // of the largest value
+constexpr double kFallen = 0.15;  // of the largest value
+
+std::size_t largest(const std::vector<double>& values) {
+  return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
+}
+
+BendPair bend(const char* kind, const MeasuredCurve& curve, std::optional<std::size_t> theirs,
+              std::optional<std::size_t> ours) {
+  BendPair out;
+  out.kind = kind;
+  out.curve = &curve;
+  if (theirs) out.theirs = curve.points[*theirs].x;
+  if (ours) out.ours = curve.points[*ours].x;
+  out.near = theirs && ours && std::max(*theirs, *ours) - std::min(*theirs, *ours) <= 1;
+  return out;
+}
 
 constexpr std::size_t kMinPoints = 4;
 
@@ -17,8 +36,7 @@ std::string rest_of(const EvidenceRow& row, const std::string& along, const Json
   std::string text;
   for (const auto& [column, value] : row.columns.items()) {
     if (column == along || column == "cluster" || std::ranges::count(with, Json(column)) > 0) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", column,
-                        value.is_string() ? value.get<std::string>() : dump_json(value));
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", column, plain_text(value));
   }
   return text;
 }
@@ -28,7 +46,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-// The words of a curve that not all of them have, or else those that all have.
+// The words of a curve that all curves have (`common`), or the others.
 std::string words(const std::vector<const MeasuredCurve*>& curves, const MeasuredCurve& curve, bool common) {
   std::string text;
   for (const std::string& word : words_of(curve.rest)) {
@@ -39,7 +57,7 @@ std::string words(const std::vector<const MeasuredCurve*>& curves, const Measure
   return text;
 }
 
-// A title of several lines, none wider than a figure.
+// A title in lines that are at most as wide as the figure.
 std::string title_of(const std::vector<const MeasuredCurve*>& curves) {
   constexpr std::size_t kWidth = 68;
   const MeasuredCurve& first = *curves.front();
@@ -54,7 +72,7 @@ std::string title_of(const std::vector<const MeasuredCurve*>& curves) {
   return title;
 }
 
-// A figure of no more curves than there are colours.
+// Precondition: at most kGnuplotColors curves.
 std::string curves_script(const std::vector<const MeasuredCurve*>& curves) {
   const MeasuredCurve& first = *curves.front();
   std::string script =
@@ -78,6 +96,42 @@ std::string curves_script(const std::vector<const MeasuredCurve*>& curves) {
 }
 
 }  // namespace
+
+const char* BendPair::verdict() const {
+  if (near) return "within a step";
+  if (!ours) return "missing";
+  return theirs ? "elsewhere" : "ours only";
+}
+
+std::size_t knee(const std::vector<double>& values) {
+  const double top = values[largest(values)];
+  const auto risen = std::ranges::find_if(values, [top](double value) { return value >= kRisen * top; });
+  return static_cast<std::size_t>(risen - values.begin());
+}
+
+std::optional<std::size_t> cliff(const std::vector<double>& values) {
+  const std::size_t top = largest(values);
+  const auto behind = values.begin() + static_cast<std::ptrdiff_t>(top);
+  const double lowest = *std::min_element(behind, values.end());
+  if (lowest > (1 - kFallen) * *behind) return std::nullopt;
+  const double half = (*behind + lowest) / 2;
+  const auto fallen = std::find_if(behind, values.end(), [half](double value) { return value <= half; });
+  return static_cast<std::size_t>(fallen - values.begin());
+}
+
+std::vector<BendPair> compare_bends(const std::vector<MeasuredCurve>& curves) {
+  std::vector<BendPair> out;
+  for (const MeasuredCurve& curve : curves) {
+    std::vector<double> theirs, ours;
+    for (const CurvePair& point : curve.points) {
+      theirs.push_back(point.theirs);
+      ours.push_back(point.ours);
+    }
+    if (knee(theirs) + knee(ours) > 0) out.push_back(bend("knee", curve, knee(theirs), knee(ours)));
+    if (cliff(theirs) || cliff(ours)) out.push_back(bend("cliff", curve, cliff(theirs), cliff(ours)));
+  }
+  return out;
+}
 
 std::vector<MeasuredCurve> measured_curves(const std::vector<EvidenceOutcome>& outcomes) {
   using Key = std::tuple<std::string, std::string, std::string, std::string>;  // source, cluster, along, rest

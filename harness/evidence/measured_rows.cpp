@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analysis/points.hpp"
 #include "common/paths.hpp"
 
 namespace verbscope {
@@ -21,7 +22,7 @@ std::vector<std::string> split(std::string_view line) {
   return cells;
 }
 
-// A cell as a number where it is one.
+// The cell as a number if it is one, else as text.
 Json cell_value(const std::string& cell) {
   const char* end = cell.data() + cell.size();
   std::int64_t whole = 0;
@@ -34,22 +35,18 @@ Json cell_value(const std::string& cell) {
   return cell;
 }
 
-std::string cell_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : dump_json(value);
-}
-
-// "$column" is the value of that column, anything else itself.
+// The value of the column for "$column", else the value itself.
 Json resolved(const Json& value, const Json& cells, const std::string& where) {
   if (!value.is_string() || !value.get<std::string>().starts_with('$')) return value;
   const std::string column = value.get<std::string>().substr(1);
-  if (!cells.contains(column)) fail("{}: there is no column \"{}\"", where, column);
+  if (!cells.contains(column)) fail("{}: no column \"{}\"", where, column);
   return cells.at(column);
 }
 
 bool meets(const Json& when, const Json& cells) {
   return std::ranges::all_of(when.items(), [&cells](const auto& condition) {
     if (!cells.contains(condition.key())) return false;
-    const std::string cell = cell_text(cells.at(condition.key()));
+    const std::string cell = plain_text(cells.at(condition.key()));
     return std::ranges::any_of(condition.value(), [&cell](const Json& each) {
       const auto text = each.template get<std::string>();
       return text.starts_with('~') ? cell.find(text.substr(1)) != std::string::npos : cell == text;
@@ -88,7 +85,7 @@ MeasuredForms::Form MeasuredForms::read_form(const Json& json, const std::string
             .curves = fields.require<Json>("curves"),
             .runs = {}};
   for (const std::string& needed : {form.value, std::string("source")}) {
-    if (std::ranges::count(form.columns, needed) == 0) fail("{}: there is no column \"{}\"", where, needed);
+    if (std::ranges::count(form.columns, needed) == 0) fail("{}: no column \"{}\"", where, needed);
   }
   for (const Json& each : fields.require<std::vector<Json>>("runs")) {
     JsonFields run(each, fmt::format("{}: runs[{}]", where, form.runs.size()));
@@ -107,11 +104,11 @@ EvidenceRow MeasuredForms::make_row(const Form& form, const Json& cells, const s
   EvidenceRow row;
   PublishedPoint& point = row.point;
   point.paper = form.set;
-  point.where = cell_text(cells.at("source"));
-  point.cluster = cell_text(resolved(form.cluster, cells, where));
+  point.where = plain_text(cells.at("source"));
+  point.cluster = plain_text(resolved(form.cluster, cells, where));
   point.metric = form.value;
   if (!cells.at(form.value).is_number() || !(cells.at(form.value).get<double>() > 0)) {
-    fail("{}: {}: expected a number above 0, got \"{}\"", where, form.value, cell_text(cells.at(form.value)));
+    fail("{}: {}: expected a number above 0, got \"{}\"", where, form.value, plain_text(cells.at(form.value)));
   }
   point.value = cells.at(form.value).get<double>();
   Json options = Json::object();
@@ -127,7 +124,7 @@ EvidenceRow MeasuredForms::make_row(const Form& form, const Json& cells, const s
   for (const auto& [column, value] : cells.items()) {
     if (column == form.value || column == "source" || std::ranges::count(form.ignored, column) > 0) continue;
     row.columns[column] = value;
-    if ("$" + column != form.cluster) words.push_back(fmt::format("{}={}", column, cell_text(value)));
+    if ("$" + column != form.cluster) words.push_back(fmt::format("{}={}", column, plain_text(value)));
   }
   point.what = fmt::format("{}", fmt::join(words, " "));
   point.id = fmt::format("{}: {}", point.where, point.what);
@@ -151,7 +148,7 @@ std::vector<EvidenceRow> MeasuredForms::rows(std::string_view text, const std::s
       if (found == forms_.end()) {
         std::vector<std::string> known;
         for (const Form& each : forms_) known.push_back(fmt::format("{} ({})", each.set, fmt::join(each.columns, ",")));
-        fail("{}: columns of no known set: there are {}", line, fmt::join(known, "; "));
+        fail("{}: unknown columns; known sets: {}", line, fmt::join(known, "; "));
       }
       form = &*found;
       continue;
@@ -164,7 +161,7 @@ std::vector<EvidenceRow> MeasuredForms::rows(std::string_view text, const std::s
     for (std::size_t i = 0; i < cells.size(); ++i) named[form->columns[i]] = cell_value(cells[i]);
     out.push_back(make_row(*form, named, line));
   }
-  if (form == nullptr) fail("{}: expected a line of columns", where);
+  if (form == nullptr) fail("{}: expected a line with the names of columns", where);
   return out;
 }
 

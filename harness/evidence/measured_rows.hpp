@@ -1,4 +1,4 @@
-// Rows that others measured on hardware (configs/measured/*.csv), as rows of the published table's kind.
+// Rows measured on hardware (configs/measured/*.csv), converted to rows of the published table.
 #pragma once
 
 #include <filesystem>
@@ -13,25 +13,25 @@ namespace verbscope {
 
 inline constexpr const char* kMeasuredSchema = "verbscope.measured/1";
 
-// A row that simulated figures are held against.
+// A published or measured row to compare simulated figures with.
 struct EvidenceRow {
   PublishedPoint point;           // `paper` is the set of a measured row, `where` its source
-  Json columns = Json::object();  // of a measured row: its columns but value, source and those that are ignored
-  Json curves = Json::array();    // of a measured row: {"along": COLUMN, "with": [COLUMN...]}, its form's
-  bool by_shape = false;          // counts divided by the median of its source and cluster
-  std::string not_run;            // the reason why it is not run; empty: it is
+  Json columns = Json::object();  // measured rows: all columns except value, source and ignored ones
+  Json curves = Json::array();    // measured rows: the form's {"along": COLUMN, "with": [COLUMN...]}
+  bool by_shape = false;          // divided by the median of its source and cluster
+  std::string not_run;            // why it cannot run; empty if it can
 };
 
-// The forms of configs/measured/forms.json. Throws Error, a line that says where.
+// The column layouts of measured files, from configs/measured/forms.json. Throws Error with the place of a mistake.
 class MeasuredForms {
  public:
   MeasuredForms();  // configs/measured/forms.json
   MeasuredForms(const Json& json, const std::string& where);
 
-  // The rows of one file's text. Throws "where:LINE: ..." for a form that is not known (with the columns of those that
-  // are), another number of cells than of columns, a value that is no number above 0.
+  // The rows of one file's text. Throws Error "where:LINE: ..." for unknown columns (lists the known ones), for a line
+  // with another number of cells, and for a value that is no number above 0.
   std::vector<EvidenceRow> rows(std::string_view text, const std::string& where) const;
-  // The files of the sets that ship, beside forms.json.
+  // The files of the installed sets, in the folder of forms.json.
   std::vector<std::filesystem::path> files() const;
 
  private:

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/perftest_form.hpp"
+#include "analysis/perftest.hpp"
 #include "common/json.hpp"
 #include "common/record.hpp"
 #include "counters/tool_log.hpp"

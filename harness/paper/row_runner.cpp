@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "analysis/points.hpp"
 #include "common/paths.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "pcie_model/render.hpp"
@@ -64,7 +65,7 @@ std::string RowRun::identity() const {
 std::string RowRun::text() const {
   std::string text = cluster + " " + benchmark;
   for (const auto& [key, value] : params.items()) {
-    text += fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : dump_json(value));
+    text += fmt::format(" {}={}", key, plain_text(value));
   }
   return text;
 }
@@ -111,11 +112,11 @@ double row_value(const PublishedPoint& row, const std::map<std::string, Record>&
   for (std::size_t i = 0; i < values.size(); i += each) {
     figures.push_back(combined(row, std::span(values).subspan(i, each)));
   }
-  const std::optional<double> place = row.along->place(figures);
-  if (!place) {
-    fail("{}: the curve along {} has no such place: {}", row.id, row.along->option, fmt::join(figures, " "));
+  const std::optional<double> position = row.along->find_position(figures);
+  if (!position) {
+    fail("{}: the curve along {} has no such position: {}", row.id, row.along->option, fmt::join(figures, " "));
   }
-  return *place;
+  return *position;
 }
 
 double model_value(const PublishedPoint& row) {

@@ -49,7 +49,7 @@ class PointLimits {
   }
 
   void fill(Explanation& out) {
-    const bool one_at_a_time = keeps_one_under_way(basis_);
+    const bool one_at_a_time = keeps_one_outstanding(basis_);
     LimitSearch search(resources(), one_at_a_time ? std::vector{Resource::outstanding} : std::vector<Resource>{},
                        base_mops_, [this](const std::vector<LimitSearch::Set>& sets) { return run(sets); });
     LimitSearch::Found found = search.find();
@@ -80,7 +80,7 @@ class PointLimits {
     constexpr double kHardlyUsed = 0.5;
     const std::optional<double> gain = out.gain_of(Resource::recv_queue);
     if (found.limits.size() != 1 || is_option(found.limits[0]) || gain.value_or(1) < kWorthwhile) return std::nullopt;
-    return fullest_of(diagnosis_, found.limits[0]).load.utilisation < kHardlyUsed ? gain : std::nullopt;
+    return fullest_limit(diagnosis_, found.limits[0]).load.utilisation < kHardlyUsed ? gain : std::nullopt;
   }
 
   // The resources that the closed-form model considers, in its order, then the others.
@@ -106,7 +106,7 @@ class PointLimits {
   // operation.
   bool by_options(Resource resource) const {
     return !doubling_options(basis_, resource).is_null() ||
-           (resource == Resource::outstanding && keeps_one_under_way(basis_));
+           (resource == Resource::outstanding && keeps_one_outstanding(basis_));
   }
 
   std::vector<TrialOutcome> run(const std::vector<LimitSearch::Set>& sets) {
@@ -125,7 +125,7 @@ class PointLimits {
   }
 
   Limit limit(Resource resource, const Explanation& out) const {
-    Limit limit = fullest_of(diagnosis_, resource);
+    Limit limit = fullest_limit(diagnosis_, resource);
     limit.gain = out.gain_of(resource).value_or(1);
     const Json options = is_option(resource) ? doubling_options(basis_, resource) : Json();
     if (options.is_object() && !options.empty()) {

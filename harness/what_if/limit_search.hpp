@@ -33,7 +33,7 @@ class LimitSearch {
   Found find();
 
   // Runs of single resources and of groups in the order in which they were made, and the failed ones.
-  const std::vector<TriedTwice>& tried() const { return tried_; }
+  const std::vector<DoublingRun>& tried() const { return tried_; }
   const std::vector<std::string>& failed() const { return failed_; }
 
  private:
@@ -53,7 +53,7 @@ class LimitSearch {
   double base_mops_;
   RunDoubled run_;
   std::map<Set, std::optional<double>> gains_;  // empty: the run failed
-  std::vector<TriedTwice> tried_;
+  std::vector<DoublingRun> tried_;
   std::vector<std::string> failed_;
 };
 

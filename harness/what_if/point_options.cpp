@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "analysis/loads.hpp"
 #include "analysis/points.hpp"
-#include "analysis/round_trip.hpp"
 #include "harness/cluster/shell_quote.hpp"
 #include "wire/verb.hpp"
 
@@ -181,7 +181,7 @@ class ChoiceList {
   void machines() {
     values("uars", registers(), {"default", "exclusive"});
     // One outstanding operation at a time does not become faster with more threads or QPs.
-    if (keeps_one_under_way(record_)) return;
+    if (keeps_one_outstanding(record_)) return;
     const double cores = in_profile(profile_, "host", "cores", 1);
     for (const char* name : {"threads", "client_threads", "threads_per_qp"}) number(name, 1, cores);
     for (const char* name : {"qp", "connections", "vms", "clients", "answer_qps"}) number(name, 1, 4096);
@@ -255,7 +255,7 @@ Json doubling_options(const Record& record, Resource resource) {
   if (resource == Resource::reads_outstanding && number_at(record.config, "outs").value_or(0) * 2 <= kMaxReads)
     return double_value("outs");
   if (resource == Resource::recv_queue) return double_value("rx_depth");
-  if (resource != Resource::outstanding || keeps_one_under_way(record)) return nullptr;
+  if (resource != Resource::outstanding || keeps_one_outstanding(record)) return nullptr;
   const std::string key = outstanding_option(record);
   Json options = double_value(key.c_str());
   if (!options.is_null() && key == "window" &&

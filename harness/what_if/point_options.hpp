@@ -28,7 +28,7 @@ Point with_options(Point point, const Json& changes);
 std::string command_text(const Point& point, const std::string& fabric);
 
 // The options that double a resource that options determine. Null if there are none: the program keeps one operation
-// outstanding (keeps_one_under_way), or has no such queue.
+// outstanding (keeps_one_outstanding), or has no such queue.
 Json doubling_options(const Record& record, Resource resource);
 
 struct OptionChoices {

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "analysis/explain.hpp"
 #include "analysis/points.hpp"
-#include "analysis/shape_changes.hpp"
 #include "common/paths.hpp"
 #include "common/record.hpp"
 #include "harness/sweep/benchmarks.hpp"

@@ -8,19 +8,15 @@ from browser_page import expect
 SOME_CHARTS = ("figure-chart", "rate-chart", "bytes-chart", "residual-chart")
 IDENTITY = re.compile(r"\b[0-9a-f]{8}\b")
 
-
 def set_filter(page, text):
     page.run(f"(element('filter').value = {text!r}, element('filter').dispatchEvent(new Event('input')), 1)")
-
 
 def series_of(page, chart):
     return page.run(f"charts['{chart}'].getOption().series.map(({{id, name, data, symbol, lineStyle}}) => "
                     "({id, name, data, symbol, dashed: lineStyle && lineStyle.type}))")
 
-
 def legend_of(page, chart):
     return page.run(f"[...element('{chart}-legend').children].map(entry => entry.textContent)")
-
 
 def check_names(page):
     """Curves have the labels of their sweep and their cluster: no identity of a point, no value that is missing."""
@@ -33,18 +29,15 @@ def check_names(page):
         words = legend_of(page, chart) + page.run(f"(charts['{chart}'].getOption().yAxis[0].data || [])")
         expect(words and not any(IDENTITY.search(word) or "=-" in word for word in words), f"{chart}: {words}")
 
-
 def check_units(page):
     for chart in SOME_CHARTS:
         page.drawn(chart)
         axes = page.run(f"[charts['{chart}'].getOption().xAxis[0], charts['{chart}'].getOption().yAxis[0]].map(({{type, name}}) => [type, name])")
         for kind, name in axes:
-            expect(kind == "category" or re.search(r"\((bytes|Mops|%)\)|bytes an operation|lines or writes", name), f"{chart}: an axis says {name}")
-
+            expect(kind == "category" or re.search(r"\((bytes|Mops|%)\)|bytes per operation|lines or writes", name), f"{chart}: an axis says {name}")
 
 def ticks_of(page, chart):
     return page.run(f"charts['{chart}'].getModel().getComponent('xAxis', 0).axis.getViewLabels().map(({{formattedLabel}}) => formattedLabel)")
-
 
 def check_together(page):
     """READ and WRITE are in one chart without being asked; its axis has a tick at each payload, and no payload below 0."""
@@ -61,7 +54,6 @@ def check_together(page):
     expect(page.run("charts['rate-chart'].getOption().xAxis[0].type") == "value" and 0 <= least <= 16, f"a linear axis begins at {least}")
     page.run("(element('log').click(), 1)")
 
-
 def check_files(page):
     """The points of two files are curves of their own, and the table has a row for each with the file's name."""
     page.drawn("rate-chart")
@@ -73,7 +65,6 @@ def check_files(page):
     page.run(f"({row}.click(), 1)")
     expect(page.run("state.chosen.file") == "new", "a click chooses the point of its own file")
     expect(page.run(f"{row}.nextElementSibling === element('details')"), "whose details stand below its row")
-
 
 def check_published(page):
     """Figure 12 and Table 4: READs of up to 64 bytes reach 121.6 Mops on cib, to which the simulator was fitted, and WRITEs of
@@ -89,7 +80,6 @@ def check_published(page):
     legend = " ".join(legend_of(page, "figure-chart"))
     expect(all(words in legend for words in ("model bound", "calibrated", "predicted")), legend)
 
-
 def check_figure_table(page):
     rows = page.run("[...element('figure-rows').tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))")
     read = [row for row in rows if row[3] == "121.6 Mops"]
@@ -99,7 +89,6 @@ def check_figure_table(page):
     page.run("(element('figure').value = String(data.figures.length - 1), element('figure').dispatchEvent(new Event('change')), 1)")
     expect(page.run("element('figure-plot').hidden && element('figure-rows').tBodies[0].rows.length >= 2"), "every published row has a view")
     page.run("(element('figure').value = '0', element('figure').dispatchEvent(new Event('change')), 1)")
-
 
 def check_filter_is_told(page):
     """The filter is that of the page, and each chart says that it is filtered, and that it is simulated."""
@@ -112,7 +101,6 @@ def check_filter_is_told(page):
         expect("size=16" in title["subtext"], f"{chart} does not say that it is filtered")
         expect("SIMULATED" in title["text"], f"{chart} does not say that it is simulated")
     set_filter(page, "")
-
 
 def check_no_chart_is_blank(page):
     """What has nothing to draw says why."""
@@ -131,10 +119,8 @@ def check_no_chart_is_blank(page):
     expect("switched off" in page.run("element('figure-chart-empty').textContent"), "a chart without curves says so")
     page.run("(hiddenCurves('figure-chart').clear(), drawFigure(), 1)")
 
-
 def mouse(page, kind, place, **more):
     page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, "x": place[0], "y": place[1], **more})
-
 
 def check_tooltip(page):
     """The mouse over a point shows its bound, its limit, what was published and its identity; a click opens its row."""
@@ -155,7 +141,6 @@ def check_tooltip(page):
     page.until("state.chosen !== null")
     expect(page.run("state.chosen.id") == identity, "a click on a point opens its row")
 
-
 def check_details(page):
     """Details stand below the row that was clicked, in sight, and go with another click."""
     page.run("(document.querySelectorAll('#table tbody tr[data-id]')[2].click(), 1)")
@@ -163,7 +148,6 @@ def check_details(page):
     page.drawn("loads-chart")
     page.run("(document.querySelectorAll('#table tbody tr[data-id]')[2].click(), 1)")
     expect(page.run("element('details') === null"), "a second click closes them")
-
 
 def check_widths(page, folder):
     """At 800 pixels nothing is wider than the window, and no text of a chart's axis is cut."""
@@ -182,7 +166,6 @@ def check_widths(page, folder):
         page.driver.save_screenshot(str(folder / f"paper-{width}-table.png"))
         page.run("(document.querySelectorAll('#table tbody tr[data-id]')[1].click(), 1)")
     page.driver.set_window_size(1300, 1000)
-
 
 def check_paper(page, folder):
     check_names(page)

@@ -1,8 +1,9 @@
-// The comparison of hand-made records, with differences worked out by hand.
+// Comparison of hand-made records; the expected differences were calculated by hand.
 #include "analysis/compare.hpp"
 
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
+#include "analysis/results_files.hpp"
 #include "common/paths.hpp"
 #include "pcie_model/render.hpp"
 #include "tests/harness/fakes.hpp"
@@ -76,7 +77,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-TEST(Compare, DividesTheServersCountersByTheOperationsOfTheWindow) {
+TEST(Compare, DividesServerCountersByOperationsOfTheInterval) {
   const std::vector<Record> records{measured_record(1, 82)};
   const auto published = table();
   const auto rows = compare_records(last_of_each_point(records), published);
@@ -97,7 +98,7 @@ TEST(Compare, DividesTheServersCountersByTheOperationsOfTheWindow) {
   EXPECT_TRUE(row.simulated);
 }
 
-TEST(Compare, TakesEachGroupFromTheFirstSourceThatSeesIt) {
+TEST(Compare, TakesEachGroupFromTheFirstSourceThatCountsIt) {
   Record record = measured_record(1, 82);
   record.result["window_s"] = 0.5;
   CounterReport all = record.counters[1];
@@ -119,13 +120,13 @@ TEST(Compare, TakesEachGroupFromTheFirstSourceThatSeesIt) {
   EXPECT_DOUBLE_EQ(*rows.at(0).events[kBytes].measured, 600);  // only the last sees bytes
 }
 
-TEST(Compare, ZeroAgainstZeroAgreesAndSomethingAgainstZeroHasNoPercentage) {
+TEST(Compare, DifferenceIsZeroForTwoZerosAndAbsentForAModelledZero) {
   EXPECT_EQ(*(EventPair{0.0, 0.0}.difference_percent()), 0);
   EXPECT_FALSE((EventPair{0.1, 0.0}.difference_percent()));
   EXPECT_FALSE((EventPair{{}, 1.0}).difference_percent());
 }
 
-TEST(Compare, TheLastRecordOfAPointCountsUnlessAllAreAsked) {
+TEST(Compare, LastRecordOfAPointCountsUnlessAllAreRequested) {
   const std::vector<Record> records{failed_record(1), measured_record(16, 100), measured_record(1, 80)};
   const auto published = table();
   const auto rows = compare_records(last_of_each_point(records), published);
@@ -135,7 +136,7 @@ TEST(Compare, TheLastRecordOfAPointCountsUnlessAllAreAsked) {
   EXPECT_EQ(compare_records(chosen_records(records, true), published).size(), 3u);
 }
 
-TEST(Compare, TheTableShowsAPointALine) {
+TEST(Compare, TableHasOneLinePerPoint) {
   const std::vector<Record> records{measured_record(1, 82), measured_record(16, 101.6), failed_record(32)};
   const auto published = table();
   const auto lines = lines_of(compare_table(compare_records(last_of_each_point(records), published)));
@@ -157,8 +158,8 @@ TEST(Compare, TheTableShowsAPointALine) {
   for (const std::string& line : lines) EXPECT_LE(line.size(), 160u) << line;
 }
 
-// Nothing of a table is infinite or predicted where the model has nothing and nothing is published.
-TEST(Compare, WhatTheModelHasNotIsShownWithoutAPercentage) {
+// Without model and published rows, the table has no infinite or predicted cell.
+TEST(Compare, CountWithoutModelHasNoPercentage) {
   Record record = measured_record(1, 82);
   Prediction prediction = *prediction_of(record);
   prediction.pcie.dma_read_lines = 0;
@@ -170,7 +171,7 @@ TEST(Compare, WhatTheModelHasNotIsShownWithoutAPercentage) {
   EXPECT_EQ(table.find("published"), std::string::npos);
 }
 
-TEST(Compare, ARecordWithoutCountersOrModelHasDashes) {
+TEST(Compare, RecordWithoutCountersOrModelHasDashes) {
   Record record = fake_record("null");
   const std::vector<Record> records{record};
   const auto rows = compare_records(last_of_each_point(records), {});
@@ -179,7 +180,7 @@ TEST(Compare, ARecordWithoutCountersOrModelHasDashes) {
 }
 
 // Rates of 78, 80 and 82: a deviation of 2, t(0.975; 2) = 4.3027, so 4.3027 * 2 / sqrt(3) = 4.968 each way.
-TEST(Compare, RepetitionsAreOneRowWithMeanAndInterval) {
+TEST(Compare, RepetitionsFormOneRowWithMeanAndInterval) {
   std::vector<Record> records;
   for (int i = 0; i < 3; ++i) {
     records.push_back(measured_record(1, 78 + 2 * i));
@@ -200,7 +201,7 @@ TEST(Compare, RepetitionsAreOneRowWithMeanAndInterval) {
               testing::StartsWith("  3 | 82.00"));
 }
 
-TEST(Compare, ARepetitionThatFailedIsToldBesideTheOthers) {
+TEST(Compare, FailedRepetitionIsListedWithTheOthers) {
   Record failed = failed_record(1);
   failed.config["point"]["repetition"] = 1;
   const std::vector<Record> records{measured_record(1, 80), failed};
@@ -209,7 +210,7 @@ TEST(Compare, ARepetitionThatFailedIsToldBesideTheOthers) {
   EXPECT_THAT(lines[6], testing::HasSubstr("FAILED 1 of 2 runs: no end after 3 s"));
 }
 
-TEST(Compare, AGroupOfColumnsThatAreAllZeroIsLeftOut) {
+TEST(Compare, ColumnGroupOfZerosIsOmitted) {
   Record record = measured_record(1, 82);
   record.counters[1].events.mmio_wc_lines = record.counters[1].events.mmio_doorbells = 0;
   Prediction prediction = *prediction_of(record);
@@ -221,7 +222,7 @@ TEST(Compare, AGroupOfColumnsThatAreAllZeroIsLeftOut) {
   EXPECT_NE(table.find("writes/op"), std::string::npos);
 }
 
-TEST(Compare, LatencyHasItsMedianAndTailBesideTheRate) {
+TEST(Compare, LatencyShowsMedianAndTail) {
   Record record = measured_record(1, 0.343);
   record.result["lat_p50_ns"] = 1446.0;
   record.result["lat_p99_ns"] = 1593.0;
@@ -234,7 +235,7 @@ TEST(Compare, LatencyHasItsMedianAndTailBesideTheRate) {
   EXPECT_THAT(lines[5], testing::AllOf(testing::HasSubstr("0.343 | 1.45  1.59 |"), testing::EndsWith("20.00")));
 }
 
-TEST(Compare, ColumnsAreAddedOnDemand) {
+TEST(Compare, RequestedColumnsAreAdded) {
   Record record = measured_record(1, 82);
   record.result["bandwidth_gbit_per_s"] = 39.36;
   const std::vector<Record> records{record};
@@ -248,7 +249,7 @@ TEST(Compare, ColumnsAreAddedOnDemand) {
   EXPECT_THROW(parse_columns({"gpbs"}, rows), UsageError);
 }
 
-TEST(Compare, FilesAreNeverMerged) {
+TEST(Compare, PointsOfDifferentFilesStaySeparate) {
   std::vector<Record> records{measured_record(1, 80), measured_record(4, 90), measured_record(1, 70)};
   records[0].file = records[1].file = "base";
   records[2].file = "new";
@@ -263,14 +264,14 @@ TEST(Compare, FilesAreNeverMerged) {
   EXPECT_THAT(compare_csv(rows), testing::HasSubstr(",new,send_rate,"));
 }
 
-TEST(Compare, CsvHasAColumnForEachOption) {
+TEST(Compare, CsvHasOneColumnPerOption) {
   const std::vector<Record> records{measured_record(1, 80), measured_record(16, 90)};
   const auto lines = lines_of(compare_csv(compare_records(last_of_each_point(records), {})));
   EXPECT_THAT(lines[0], testing::HasSubstr(",reason,connection,size,post_list,duration,runs,rate_mops,"));
   EXPECT_THAT(lines[2], testing::HasSubstr(",ok,,UD,60,16,0.001,1,90,"));
 }
 
-TEST(Compare, AProgramRunByHandIsNamedByTheOptionsThatItsCommandLineChanged) {
+TEST(Compare, ManualRunIsNamedByItsChangedOptions) {
   Record record = fake_record("sim:cib");
   record.config = Json{{"size", 64}, {"post_list", 1}, {"noPeak", false}, {"duration_s", 0.002}, {"timeout_s", 5.0}};
   record.environment["options_set"] = Json{"size", "duration", "timeout", "fabric"};
@@ -284,7 +285,7 @@ TEST(Compare, AProgramRunByHandIsNamedByTheOptionsThatItsCommandLineChanged) {
   EXPECT_EQ(point_title(record), "send_rate post_list=1") << "a sweep names its own options";
 }
 
-TEST(Compare, PointsStandInTheOrderOfTheirSweepHoweverTheyRan) {
+TEST(Compare, PointsFollowTheOrderOfTheSweep) {
   const auto at = [](const char* sweep, int place, int post_list, int repetition) {
     Record record = measured_record(post_list, 80);
     record.config["point"]["repetition"] = repetition;
@@ -304,7 +305,7 @@ TEST(Compare, PointsStandInTheOrderOfTheirSweepHoweverTheyRan) {
                        {1, 0}, {1, 1}, {4, 0}, {4, 1}, {16, 0}, {16, 1}, {99, 0}, {64, 0}, {32, 0}}));
 }
 
-TEST(Compare, JsonHasTheSameFigures) {
+TEST(Compare, JsonHasTheFiguresOfTheTable) {
   const std::vector<Record> records{measured_record(1, 82), failed_record(2)};
   const auto published = table();
   const Json json = compare_json(compare_records(last_of_each_point(records), published));

@@ -1,4 +1,4 @@
-// Differences between two results files: verdicts, what is said of the environments, and the gate.
+// Differences between two results files: verdicts, environments and the gate.
 #include "analysis/diff.hpp"
 
 #include <CLI/CLI.hpp>
@@ -26,56 +26,56 @@ Diff diff_at(const std::vector<Record>& base, const std::vector<Record>& other, 
   return diff_records(base, other, {.threshold_percent = percent});
 }
 
-Verdict verdict_at(const std::vector<Record>& base, const std::vector<Record>& other, double percent) {
+ChangeVerdict verdict_at(const std::vector<Record>& base, const std::vector<Record>& other, double percent) {
   return diff_at(base, other, percent).rows.at(0).verdict;
 }
 
-// Runs of a deterministic cluster are equal to the bit; sums of 2 and of 7 of them round differently.
-TEST(Diff, EqualValuesAreEquivalentHoweverManyThereAre) {
+// Runs of a deterministic cluster are bit-identical, but sums of 2 and of 7 of them round differently.
+TEST(Diff, EqualValuesAreEquivalentForAnyCount) {
   for (int i = 1; i <= 100; ++i) {
     const double rate = 0.7 * i;
     for (const std::size_t many : {3, 7, 100}) {
       const auto few = runs({rate, rate}), more = runs(std::vector<double>(many, rate));
-      EXPECT_EQ(verdict_at(few, more, 1), Verdict::equivalent) << rate << ", " << many << " runs";
-      EXPECT_EQ(verdict_at(more, few, 1), Verdict::equivalent) << rate << ", " << many << " runs";
-      EXPECT_EQ(verdict_at(more, few, 0), Verdict::inconclusive) << "nothing is nearer than a threshold of 0";
+      EXPECT_EQ(verdict_at(few, more, 1), ChangeVerdict::equivalent) << rate << ", " << many << " runs";
+      EXPECT_EQ(verdict_at(more, few, 1), ChangeVerdict::equivalent) << rate << ", " << many << " runs";
+      EXPECT_EQ(verdict_at(more, few, 0), ChangeVerdict::inconclusive) << "nothing is nearer than a threshold of 0";
     }
   }
 }
 
-// A millionth less in every run is no rounding.
-TEST(Diff, ASmallLossWithoutSpreadIsFound) {
+// A difference of a millionth in every run is not rounding.
+TEST(Diff, SmallLossWithoutSpreadIsSlower) {
   const auto base = runs({80, 80}), other = runs({79.99992, 79.99992, 79.99992});
-  EXPECT_EQ(verdict_at(base, other, 0), Verdict::slower);
-  EXPECT_EQ(verdict_at(base, other, 1), Verdict::equivalent);
+  EXPECT_EQ(verdict_at(base, other, 0), ChangeVerdict::slower);
+  EXPECT_EQ(verdict_at(base, other, 1), ChangeVerdict::equivalent);
 }
 
-TEST(Diff, EachVerdictHasItsCase) {
+TEST(Diff, EachVerdictOccurs) {
   const auto base = joined(joined(runs({80, 80.4, 79.6, 80.2, 79.8}), runs({100, 110, 90, 105, 95}, 16)),
                            runs({50, 50.1, 49.9, 50.2, 49.8}, 4));
   const auto slowed = joined(joined(runs({76, 76.4, 75.6, 76.2, 75.8}), runs({95, 104, 86, 100, 90}, 16)),
                              runs({50.1, 50.2, 49.8, 50.1, 49.9}, 4));
   const auto rows = diff_at(base, slowed, 2).rows;
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0].verdict, Verdict::slower);
+  EXPECT_EQ(rows[0].verdict, ChangeVerdict::slower);
   EXPECT_NEAR(rows[0].ratio, 0.95, 1e-4);
-  EXPECT_EQ(rows[1].verdict, Verdict::inconclusive);
+  EXPECT_EQ(rows[1].verdict, ChangeVerdict::inconclusive);
   EXPECT_TRUE(rows[1].could_decide);
   EXPECT_GT(rows[1].repetitions, 5);
-  EXPECT_EQ(rows[2].verdict, Verdict::equivalent);
-  EXPECT_EQ(diff_at(slowed, base, 2).rows[0].verdict, Verdict::faster);
+  EXPECT_EQ(rows[2].verdict, ChangeVerdict::equivalent);
+  EXPECT_EQ(diff_at(slowed, base, 2).rows[0].verdict, ChangeVerdict::faster);
 }
 
-// 5 % less is surely some change, but with a threshold of 5 % it is not surely more, nor surely less.
-TEST(Diff, AChangeAsLargeAsTheThresholdIsNotDecided) {
+// 5 % less is a change, but it is neither significantly above nor below a threshold of 5 %.
+TEST(Diff, ChangeEqualToTheThresholdIsInconclusive) {
   const auto base = runs({80, 80.4, 79.6, 80.2, 79.8}), other = runs({76, 76.4, 75.6, 76.2, 75.8});
-  EXPECT_EQ(verdict_at(base, other, 5), Verdict::inconclusive);
-  EXPECT_EQ(verdict_at(base, other, 10), Verdict::equivalent);
+  EXPECT_EQ(verdict_at(base, other, 5), ChangeVerdict::inconclusive);
+  EXPECT_EQ(verdict_at(base, other, 10), ChangeVerdict::equivalent);
 }
 
-TEST(Diff, OneRunOnASideIsNeverEvidence) {
+TEST(Diff, OneRunPerSideIsInconclusive) {
   const auto diff = diff_at(runs({80}), runs({40, 41, 42}), 3);
-  EXPECT_EQ(diff.rows[0].verdict, Verdict::inconclusive);
+  EXPECT_EQ(diff.rows[0].verdict, ChangeVerdict::inconclusive);
   EXPECT_FALSE(diff.rows[0].interval);
   const std::string text = diff_text(diff);
   const std::size_t said = text.find("no evidence");
@@ -87,22 +87,22 @@ TEST(Diff, OneRunOnASideIsNeverEvidence) {
 TEST(Diff, PointsOfOneSideAreListed) {
   const auto diff = diff_at(runs({80, 81}, 1), runs({80, 81}, 2), 0);
   ASSERT_EQ(diff.rows.size(), 2u);
-  EXPECT_EQ(diff.rows[0].verdict, Verdict::only_base);
-  EXPECT_EQ(diff.rows[1].verdict, Verdict::only_new);
+  EXPECT_EQ(diff.rows[0].verdict, ChangeVerdict::only_base);
+  EXPECT_EQ(diff.rows[1].verdict, ChangeVerdict::only_new);
   EXPECT_NE(gate_failure(diff, false), "") << "no point has a partner";
   const auto more = diff_at(runs({80, 81}, 1), joined(runs({80, 81}, 1), runs({80, 81}, 2)), 3);
-  EXPECT_EQ(more.rows.at(1).verdict, Verdict::only_new);
+  EXPECT_EQ(more.rows.at(1).verdict, ChangeVerdict::only_new);
   EXPECT_EQ(gate_failure(more, false), "");
   EXPECT_NE(gate_failure(more, true), "");
 }
 
-TEST(Diff, AChangedProfileIsTheSameClusterAndAnotherIsNot) {
+TEST(Diff, ChangedProfileMatchesButAnotherClusterDoesNot) {
   const auto base = runs({80, 81});
   EXPECT_EQ(diff_at(base, runs({80, 81}, 1, "sim:/tmp/slow/cib.json"), 3).rows.size(), 1u);
   EXPECT_EQ(diff_at(base, runs({80, 81}, 1, "sim:cx3"), 3).rows.size(), 2u);
 }
 
-TEST(Diff, TheGateIsAtItsThreshold) {
+TEST(Diff, GateFailsAboveTheThreshold) {
   const auto base = runs({100, 100.1, 99.9}), other = runs({96, 96.1, 95.9});
   EXPECT_EQ(gate_failure(diff_at(base, other, 5), true), "");
   EXPECT_NE(gate_failure(diff_at(base, other, 3), false), "");
@@ -112,12 +112,12 @@ TEST(Diff, TheGateIsAtItsThreshold) {
   EXPECT_NE(gate_failure(noisy, true), "");
 }
 
-TEST(Diff, APointThatFailsNowClosesTheGate) {
+TEST(Diff, NewFailureFailsTheGate) {
   auto after = runs({80, 81});
   after[1].status = RecordStatus::failed;
   after[1].reason = "no end after 3 s";
   const auto diff = diff_at(runs({80, 81}), after, 50);
-  EXPECT_EQ(diff.rows[0].verdict, Verdict::failed);
+  EXPECT_EQ(diff.rows[0].verdict, ChangeVerdict::failed);
   EXPECT_NE(gate_failure(diff, false), "");
   EXPECT_THAT(diff_text(diff), testing::HasSubstr("no end after 3 s"));
 }
@@ -125,7 +125,7 @@ TEST(Diff, APointThatFailsNowClosesTheGate) {
 // A loss of 3 % at one of five points, 1 % of noise, ten repetitions, a threshold of 1 %. The difference beyond the
 // margin is 4.56 standard errors of 0.447 %; Holm's first step asks for t(0.995; 18) = 2.88: 94 in 100 by the normal
 // approximation to the noncentral t, and three deviations (2.4) less are 87.
-TEST(Diff, APlantedLossIsFoundAndNothingElse) {
+TEST(Diff, OnlyThePlantedLossIsFound) {
   Draw draw(11);
   int found = 0, false_alarms = 0, wrong = 0;
   for (int i = 0; i < 100; ++i) {
@@ -136,9 +136,9 @@ TEST(Diff, APlantedLossIsFoundAndNothingElse) {
     }
     const auto rows = diff_at(base, other, 1).rows;
     for (std::size_t k = 0; k < rows.size(); ++k) {
-      const bool called = rows[k].verdict == Verdict::slower || rows[k].verdict == Verdict::faster;
+      const bool called = rows[k].verdict == ChangeVerdict::slower || rows[k].verdict == ChangeVerdict::faster;
       (k == 2 ? found : false_alarms) += called ? 1 : 0;
-      wrong += k == 2 && rows[k].verdict == Verdict::equivalent ? 1 : 0;
+      wrong += k == 2 && rows[k].verdict == ChangeVerdict::equivalent ? 1 : 0;
     }
   }
   EXPECT_GE(found, 87);
@@ -152,15 +152,15 @@ Record with_p99(const Json& params, double p99_ns, int repetition) {
   return record;
 }
 
-TEST(Diff, AnyResultMayBeComparedAndMoreLatencyIsSlower) {
+TEST(Diff, HigherLatencyIsSlower) {
   const Json params{{"post_list", 1}};
   const std::vector<Record> base{with_p99(params, 1000, 0), with_p99(params, 1001, 1)},
       other{with_p99(params, 1100, 0), with_p99(params, 1101, 1)};
   const Diff diff = diff_records(base, other, {.metric = "lat_p99_ns"});
-  EXPECT_EQ(diff.rows.at(0).verdict, Verdict::slower);
+  EXPECT_EQ(diff.rows.at(0).verdict, ChangeVerdict::slower);
   EXPECT_THAT(diff_text(diff), testing::AllOf(testing::HasSubstr("ns"), testing::HasSubstr("+10.0")));
   EXPECT_THAT(gate_failure(diff, false), testing::HasSubstr("1 slower"));
-  EXPECT_EQ(diff_records(other, base, {.metric = "lat_p99_ns"}).rows.at(0).verdict, Verdict::faster);
+  EXPECT_EQ(diff_records(other, base, {.metric = "lat_p99_ns"}).rows.at(0).verdict, ChangeVerdict::faster);
 }
 
 std::vector<Record> with_rereads(std::vector<Record> records, double lines) {
@@ -173,8 +173,8 @@ std::vector<Record> with_rereads(std::vector<Record> records, double lines) {
   return records;
 }
 
-// 700 of 1000 operations have their WQE read again: the lines read over PCIe rise by as much, 70 %.
-TEST(Diff, TheCauseIsWhatTheCountersSay) {
+// 700 of 1000 operations have a WQE re-read, so the lines read over PCIe rise by 70 %.
+TEST(Diff, CauseComesFromTheCounters) {
   const auto base = with_rereads(runs({80, 80.1}), 0), other = with_rereads(runs({60, 60.1}), 700);
   const Diff diff = diff_at(base, other, 3);
   EXPECT_EQ(diff.rows.at(0).cause, "WQE cache, 0.7 re-reads per operation");
@@ -182,13 +182,13 @@ TEST(Diff, TheCauseIsWhatTheCountersSay) {
   EXPECT_EQ(diff_at(other, base, 3).rows.at(0).cause, "base: WQE cache, 0.7 re-reads per operation");
   EXPECT_EQ(diff_at(base, base, 3).rows.at(0).cause, "");
   const Diff counts = diff_records(base, other, {.metric = "dma_read_lines_per_op"});
-  EXPECT_EQ(counts.rows.at(0).verdict, Verdict::more);
+  EXPECT_EQ(counts.rows.at(0).verdict, ChangeVerdict::more);
   EXPECT_NEAR(counts.rows.at(0).ratio, 1.7, 1e-9);
   EXPECT_EQ(gate_failure(counts, false), "") << "more is no fault by itself";
 }
 
-// A kernel's counter stands in `net`, under the name that the driver gives it, for the port and perhaps for each QP.
-TEST(Diff, TheCauseIsReadFromTheCountersOfEachDriver) {
+// Kernel counters are in `net`, under the driver's name, for the port and possibly for each QP.
+TEST(Diff, CauseComesFromTheCountersOfEachDriver) {
   const auto counted = [](double mops, const std::string& name, int count) {
     std::vector<Record> records = runs({mops, mops + 0.1});
     for (Record& record : records) {
@@ -220,7 +220,7 @@ TEST(Diff, TheCauseIsReadFromTheCountersOfEachDriver) {
   EXPECT_EQ(diff_at(counted(80, "rx_read_requests", 0), counted(60, "rx_read_requests", 50), 3).rows.at(0).cause, "");
 }
 
-TEST(Diff, AnIgnoredOptionDoesNotKeepPointsApart) {
+TEST(Diff, IgnoredOptionDoesNotPreventAMatch) {
   const auto base = runs({80, 81}, 1), other = runs({80, 81}, 2);
   DiffRequest request{.ignored = {"post_list"}};
   ASSERT_EQ(diff_records(base, other, request).rows.size(), 1u);
@@ -230,14 +230,14 @@ TEST(Diff, AnIgnoredOptionDoesNotKeepPointsApart) {
   EXPECT_EQ(diff_records(base, runs({80, 81}, 1, "sim:cx3"), request).rows.size(), 1u);
 }
 
-TEST(Diff, WhereNoPointHasAPartnerTheOptionThatDiffersIsNamed) {
+TEST(Diff, WithoutMatchesTheDifferingOptionIsNamed) {
   const Diff diff = diff_at(runs({80}, 1), runs({80}, 2), 3);
-  EXPECT_EQ(diff.apart, std::vector<std::string>{"post_list (base 1, new 2)"});
+  EXPECT_EQ(diff.mismatched, std::vector<std::string>{"post_list (base 1, new 2)"});
   EXPECT_THAT(gate_failure(diff, false), testing::HasSubstr("post_list (base 1, new 2)"));
-  EXPECT_TRUE(diff_at(joined(runs({80}, 1), runs({80}, 4)), runs({80}, 1), 3).apart.empty());
+  EXPECT_TRUE(diff_at(joined(runs({80}, 1), runs({80}, 4)), runs({80}, 1), 3).mismatched.empty());
 }
 
-TEST(Diff, AcrossAnOptionTheValuesOfOneFileAreCompared) {
+TEST(Diff, AcrossComparesValuesOfAnOptionInOneFile) {
   std::vector<Record> records;
   for (const int size : {16, 64}) {
     for (const auto& [connection, rate] : {std::pair{"RC", 80.0}, std::pair{"UC", 90.0}, std::pair{"UD", 70.0}}) {
@@ -247,9 +247,10 @@ TEST(Diff, AcrossAnOptionTheValuesOfOneFileAreCompared) {
     }
   }
   const Diff all = diff_across(records, "connection", {});
-  std::vector<Verdict> verdicts;
+  std::vector<ChangeVerdict> verdicts;
   for (const DiffRow& row : all.rows) verdicts.push_back(row.verdict);
-  EXPECT_EQ(verdicts, (std::vector{Verdict::faster, Verdict::faster, Verdict::slower, Verdict::slower}));
+  EXPECT_EQ(verdicts,
+            (std::vector{ChangeVerdict::faster, ChangeVerdict::faster, ChangeVerdict::slower, ChangeVerdict::slower}));
   const Diff two = diff_across(records, "connection=UD,RC", {});
   ASSERT_EQ(two.rows.size(), 2u);
   EXPECT_NEAR(two.rows[0].ratio, 80.1 / 70.1, 1e-4);
@@ -258,7 +259,7 @@ TEST(Diff, AcrossAnOptionTheValuesOfOneFileAreCompared) {
   EXPECT_THROW(diff_across(records, "connection=RC,DC", {}), UsageError);
 }
 
-TEST(Diff, AFileAgainstItselfIsIdentical) {
+TEST(Diff, FileIsIdenticalToItself) {
   const auto records = joined(runs({80, 81}), runs({70}, 4));
   const Diff diff = diff_at(records, records, 3);
   EXPECT_THAT(diff_text(diff), testing::StartsWith("identical"));
@@ -266,7 +267,7 @@ TEST(Diff, AFileAgainstItselfIsIdentical) {
   EXPECT_THAT(diff_text(diff_at(records, runs({80, 81}), 3)), testing::Not(testing::HasSubstr("identical")));
 }
 
-TEST(Diff, AnOptionThatOneSideSetsToTheDefaultOfTheOtherMatches) {
+TEST(Diff, ExplicitDefaultMatchesAnUnsetOption) {
   const auto by_hand = [](const Json& set, int clients) {
     Record record = fake_record("sim:cib");
     record.config = Json{{"size", 64}, {"clients", clients}};
@@ -275,17 +276,17 @@ TEST(Diff, AnOptionThatOneSideSetsToTheDefaultOfTheOtherMatches) {
   };
   const Diff diff = diff_at({by_hand(Json::array(), 4)}, {by_hand(Json{"size"}, 8)}, 3);
   EXPECT_EQ(diff.rows.size(), 1u);
-  EXPECT_EQ(diff.not_set, std::vector<std::string>{"clients 4 -> 8"});
+  EXPECT_EQ(diff.unset, std::vector<std::string>{"clients 4 -> 8"});
 }
 
-TEST(Diff, CsvHasALineAPointAndQuotesWhatNeedsIt) {
+TEST(Diff, CsvHasOneLinePerPointAndQuotesCells) {
   auto record = sweep_record(Json{{"cores", "0,1"}, {"label", "=1+1"}}, 80);
   const std::string csv = diff_csv(diff_at({record}, {record}, 3));
   EXPECT_EQ(std::ranges::count(csv, '\n'), 2);
   EXPECT_THAT(csv, testing::StartsWith("id,fabric,title,verdict,"));
 }
 
-TEST(EnvironmentDiff, WhatExplainsMostComesFirst) {
+TEST(EnvironmentDiff, FactsThatExplainMostComeFirst) {
   auto base = runs({80, 81}), other = runs({80, 81});
   const auto on_host = [](std::vector<Record>& records, const char* firmware, const char* kernel, const char* commit) {
     for (Record& record : records) {
@@ -310,7 +311,7 @@ TEST(EnvironmentDiff, WhatExplainsMostComesFirst) {
                                         "  kernel: \"Linux 6.1\" -> \"Linux 6.5\"\n"));
 }
 
-TEST(EnvironmentDiff, SidesThatSayTheSameSayNothing) {
+TEST(EnvironmentDiff, EqualSidesHaveNoDifference) {
   auto base = runs({80, 81}), other = runs({80, 81});
   base[0].environment["kernel"] = other[1].environment["kernel"] = "another";
   EXPECT_TRUE(environment_differences(base, other).empty()) << "the same two kernels on both sides";
@@ -319,7 +320,7 @@ TEST(EnvironmentDiff, SidesThatSayTheSameSayNothing) {
   EXPECT_EQ(environment_differences(base, other)[0].base.size(), 2u);
 }
 
-TEST(EnvironmentDiff, AFactOfOneSideIsTold) {
+TEST(EnvironmentDiff, FactOfOneSideIsListed) {
   const auto base = runs({80, 81});
   auto other = base;
   other[0].environment["hosts"]["n1"]["turbo"] = true;
@@ -329,7 +330,7 @@ TEST(EnvironmentDiff, AFactOfOneSideIsTold) {
               testing::HasSubstr("  hosts.n1.turbo: true -> not recorded\n"));
 }
 
-TEST(EnvironmentDiff, ControlCharactersDoNotReachTheTerminal) {
+TEST(EnvironmentDiff, ControlCharactersAreEscaped) {
   auto base = runs({80}), other = runs({80});
   other[0].environment["kernel"] = "\x1b[31mred";
   other[0].environment["a\x1b[2J"] = 1;

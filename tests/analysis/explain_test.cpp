@@ -1,15 +1,15 @@
-// The limit and the advice, from records by hand whose loads are known.
+// Limit and advice for hand-made records with known loads.
 #include "analysis/explain.hpp"
 
-#include "analysis/overview.hpp"
-#include "analysis/shape_changes.hpp"
+#include "analysis/points.hpp"
+#include "analysis/results_files.hpp"
 #include "pcie_model/predict.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {
 namespace {
 
-// A simulated run whose parts were in use for these shares of the window (in picoseconds of a microsecond).
+// A simulated run with these busy times, in picoseconds of a 1 us interval.
 Record with_loads(const VerbShape& shape, double rate, const Json& shares) {
   Record record = sweep_record(Json{{"connection", to_string(shape.transport)}, {"qp", 1}, {"threads", 2}}, rate);
   record.prediction = to_json(predict_requester(cib(), shape));
@@ -32,7 +32,7 @@ Resource limit_of(const Record& record) {
   return explain(record).limits.front().load.resource;
 }
 
-// The change whose first option is this one.
+// The change with this first option.
 const Advice* advice_with(const Explanation& it, const std::string& option) {
   for (const Advice& advice : it.advice) {
     if (!advice.options.empty() && advice.options.begin().key() == option) return &advice;
@@ -40,20 +40,20 @@ const Advice* advice_with(const Explanation& it, const std::string& option) {
   return nullptr;
 }
 
-TEST(Explain, TheLinkToTheNicIsNamedByWhatFillsIt) {
+TEST(Explain, LinkToTheNicIsNamedByItsMainTraffic) {
   EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 0.99}})),
             Resource::mmio);
   EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 0.1}})),
             Resource::pcie_to_nic);
 }
 
-// A thousand operations, of which a few met what no load of a measured record shows.
-TEST(Explain, WhatHoldsQpsUpIsReadFromTheAdaptersCounters) {
+// A thousand operations with a few stalls that no load shows.
+TEST(Explain, StallsOfQpsComeFromTheAdapterCounters) {
   Record record = with_loads(inline_send(), 5, {});
   record.counters[0] = {.source = "nic", .node = "server", .blind = "", .window_s = 1e-6, .events = {}};
   record.counters[0].extra["net"] =
       Json{{"port1/hw_counters/np_cnp_sent", 20}, {"port1/hw_counters/out_of_sequence", 2}};
-  EXPECT_THAT(explain_text(explain(record)), testing::Not(testing::HasSubstr("holds QPs up"))) << "simulated";
+  EXPECT_THAT(explain_text(explain(record)), testing::Not(testing::HasSubstr("stalls of QPs"))) << "simulated";
   record.environment["simulated"] = false;
   EXPECT_THAT(explain_text(explain(record)),
               testing::HasSubstr(
@@ -63,10 +63,10 @@ TEST(Explain, WhatHoldsQpsUpIsReadFromTheAdaptersCounters) {
   ASSERT_EQ(stalls.size(), 2u);
   EXPECT_EQ(stalls[0].at("cause"), "loss");
   record.counters[0].extra["net"] = Json{{"port1/hw_counters/np_cnp_sent", 0}};
-  EXPECT_THAT(explain_text(explain(record)), testing::Not(testing::HasSubstr("holds QPs up")));
+  EXPECT_THAT(explain_text(explain(record)), testing::Not(testing::HasSubstr("stalls of QPs")));
 }
 
-TEST(Explain, OneBusyUnitIsThatOfAQpAndAllOfThemAreTheNic) {
+TEST(Explain, OneBusyUnitBelongsToAQpAllBusyUnitsToTheNic) {
   const Record one = with_loads(inline_send(), 8, {{"requester_busy_ps", 1.0}, {"requester_busiest_unit_ps", 1.0}});
   EXPECT_EQ(limit_of(one), Resource::requester_unit);
   // Two QPs have two units.
@@ -77,8 +77,8 @@ TEST(Explain, OneBusyUnitIsThatOfAQpAndAllOfThemAreTheNic) {
   EXPECT_EQ(limit_of(all), Resource::requester_units);
 }
 
-// A ping-pong has one operation under way, whatever its queue could hold.
-TEST(Explain, MoreOutstandingIsAdvisedOnlyToWhoFillsHisQueue) {
+// A ping-pong has one outstanding operation, whatever the depth of its queue.
+TEST(Explain, MoreOutstandingIsAdvisedOnlyForAFullQueue) {
   Record record = with_loads(inline_send(), 0.5, {{"requester_busy_ps", 0.1}, {"requester_busiest_unit_ps", 0.1}});
   record.config.merge_patch({{"tx_depth", 128}, {"qp", 1}, {"threads", 1}});
   EXPECT_NE(advice_with(explain(record), "tx_depth"), nullptr);
@@ -88,7 +88,7 @@ TEST(Explain, MoreOutstandingIsAdvisedOnlyToWhoFillsHisQueue) {
   EXPECT_NE(advice_with(explain(record), "tx_depth"), nullptr);
 }
 
-TEST(Explain, MoreOutstandingIsNotAdvisedWhereItChangesNothing) {
+TEST(Explain, MoreOutstandingIsNotAdvisedIfItChangesNothing) {
   const Record send = with_loads(inline_send(), 0.5, {{"requester_busy_ps", 0.1}, {"requester_busiest_unit_ps", 0.1}});
   Record latency = send, visibility = send, puts = send;
   latency.benchmark = "verb_latency";  // these have one operation under way, whatever the depth of the queue
@@ -100,8 +100,8 @@ TEST(Explain, MoreOutstandingIsNotAdvisedWhereItChangesNothing) {
   }
 }
 
-// A unit that waits half of the time does twice as much when it need not.
-TEST(Explain, WhatAUnitWaitsForIsToldByTheAdaptersCounters) {
+// A unit that waits half of the time doubles its rate without the waits.
+TEST(Explain, AdapterCountersDecideWhatAUnitWaitsFor) {
   Record record = with_loads(inline_send(), 3,
                              {{"responder_busy_ps", 0.5},
                               {"responder_waited_ps", 0.5},
@@ -122,8 +122,8 @@ TEST(Explain, WhatAUnitWaitsForIsToldByTheAdaptersCounters) {
   EXPECT_NEAR(gain(misses, "caches"), 2, 1e-6);
 }
 
-// Fewer QPs have as much memory: what misses is translations of its pages.
-TEST(Explain, LargerPagesAreAdvisedWhereTranslationsMiss) {
+// Fewer QPs use the same memory, so the translations of its pages still miss.
+TEST(Explain, LargerPagesAreAdvisedForTranslationMisses) {
   Record record = with_loads(inline_send(), 3,
                              {{"responder_busy_ps", 0.5},
                               {"responder_waited_ps", 0.5},
@@ -139,8 +139,8 @@ TEST(Explain, LargerPagesAreAdvisedWhereTranslationsMiss) {
   EXPECT_THAT(explain_text(explain(record)), testing::HasSubstr("less memory"));
 }
 
-// WQEs are read again because more are outstanding than the adapter's cache holds: more would make that worse.
-TEST(Explain, FewerOutstandingAndNeverMoreAreAdvisedWhereWqesAreReadAgain) {
+// WQEs are re-read because more are outstanding than fit into the adapter's cache. More would make it worse.
+TEST(Explain, FewerOutstandingAreAdvisedForWqeRereads) {
   Record record = with_loads(inline_send(), 5, {{"requester_busy_ps", 0.5}, {"requester_busiest_unit_ps", 0.5}});
   record.config["window"] = 128;
   EXPECT_NE(advice_with(explain(record), "window"), nullptr);
@@ -154,15 +154,15 @@ TEST(Explain, FewerOutstandingAndNeverMoreAreAdvisedWhereWqesAreReadAgain) {
   EXPECT_NEAR(it.advice[0].factor, 2, 1e-3);  // the unit that works half of the time would be the limit
 }
 
-TEST(Explain, MoreQpsAreNotAdvisedWhereWqesAreReadAgain) {
+TEST(Explain, MoreQpsAreNotAdvisedForWqeRereads) {
   Record record = with_loads(inline_send(), 8, {{"requester_busy_ps", 1.0}, {"requester_busiest_unit_ps", 1.0}});
   EXPECT_NE(advice_with(explain(record), "qp"), nullptr);
   record.counters[0].extra["wqe_cache_reread_lines"] = 700;
   EXPECT_EQ(advice_with(explain(record), "qp"), nullptr);
 }
 
-// A READ's WQE of 64 bytes waits for its response: a cache of 4 KB has room for 64 of them.
-TEST(Explain, MoreQpsAreNotAdvisedWhereTheirWqesWouldBeReadAgain) {
+// The 64-byte WQE of a READ waits for its response; a cache of 4 KB holds 64 of them.
+TEST(Explain, MoreQpsAreNotAdvisedIfTheyWouldCauseRereads) {
   const VerbShape read{.verb = Verb::read, .transport = Transport::rc, .payload = Bytes(8)};
   Record record = with_loads(read, 5, {{"requester_busy_ps", 1.0}, {"requester_busiest_unit_ps", 1.0}});
   record.benchmark = "read_rate";
@@ -173,8 +173,8 @@ TEST(Explain, MoreQpsAreNotAdvisedWhereTheirWqesWouldBeReadAgain) {
   EXPECT_EQ(advice_with(explain(record), "qp"), nullptr);  // 96 then
 }
 
-// Two clients with three threads each keep 4 echoes under way: 24, of which each takes 2 us at least.
-TEST(Explain, EchoesAreKeptUnderWayByTheThreadsOfClients) {
+// Two clients with three threads and 4 outstanding echoes each: 24 in all, each takes at least 2 us.
+TEST(Explain, OutstandingEchoesCountThreadsOfClients) {
   Record record = with_loads(inline_send(), 4, {{"cpu_worked_most_ps", 1.0}});
   record.benchmark = "echo_rate";
   record.config.merge_patch({{"window", 4}, {"qp", 2}, {"threads", 1}});
@@ -185,9 +185,9 @@ TEST(Explain, EchoesAreKeptUnderWayByTheThreadsOfClients) {
   EXPECT_EQ(it.limits.front().load.resource, Resource::cpu);
 }
 
-// Three of four messages find no RECV: who sends them is no limit, and the adapter would have had time for four times
-// as many that do.
-TEST(Explain, WhoSendsMoreThanIsReceivedIsNoLimit) {
+// Three of four messages find no RECV: the senders are not the limit, and the adapter has time for four times
+// as many messages with a RECV.
+TEST(Explain, SendersFasterThanReceiversAreNoLimit) {
   Record record =
       with_loads(inline_send(), 10,
                  {{"cpu_worked_most_ps", 1.0}, {"responder_busy_ps", 16.0}, {"responder_busiest_unit_ps", 1.0}});
@@ -205,8 +205,8 @@ TEST(Explain, WhoSendsMoreThanIsReceivedIsNoLimit) {
   EXPECT_NEAR(it.limits.front().gain, 2, 1e-6);
 }
 
-// Twice as many messages leave as arrive: the rest lies in buffers on the way.
-TEST(Explain, WhoSendsIntoTheBuffersOfTheNetworkIsNoLimit) {
+// Twice as many messages are sent as received: the rest is in network buffers.
+TEST(Explain, SendersThatFillNetworkBuffersAreNoLimit) {
   Record record = with_loads(inline_send(), 5, {{"responder_busy_ps", 1.0}, {"responder_busiest_unit_ps", 1.0}});
   record.benchmark = "recv_rate";
   CounterReport sender = record.counters[0];
@@ -219,21 +219,21 @@ TEST(Explain, WhoSendsIntoTheBuffersOfTheNetworkIsNoLimit) {
   EXPECT_NEAR(explain(record).limits.front().gain, 2, 0.01);
 }
 
-// Locks and tags are held while PCIe works, so full PCIe fills them.
-TEST(Explain, WhatIsOnlyHeldIsTheLimitWhenNothingElseIs) {
+// Locks and tags are held during PCIe transfers, so a full link fills them.
+TEST(Explain, HeldResourceIsTheLimitOnlyIfNothingElseIsFull) {
   EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 0.99}, {"read_tags_held_ps", 64.0}})),
             Resource::pcie_to_nic);
   EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 0.5}, {"read_tags_held_ps", 64.0}})),
             Resource::dma_reads);
 }
 
-TEST(Explain, WhereNothingIsFullTheProgramWaits) {
+TEST(Explain, WithoutAFullResourceTheLimitIsOutstandingOperations) {
   const Record record = with_loads(inline_send(), 1, {{"pcie_to_nic_busy_ps", 0.02}, {"cpu_worked_most_ps", 0.1}});
   EXPECT_EQ(limit_of(record), Resource::outstanding);
 }
 
-// Each of two full resources alone brings nothing, and both together bring what the third allows.
-TEST(Explain, TwoThatOnlyHelpTogetherAreBothNamed) {
+// Doubling one of two full resources has no gain; doubling both reaches the limit of a third.
+TEST(Explain, TwoResourcesThatHelpOnlyTogetherAreBothNamed) {
   const Explanation it = explain(with_loads(
       inline_send(), 80, {{"wire_out_busy_most_ps", 1.0}, {"cpu_worked_most_ps", 0.99}, {"pcie_to_nic_busy_ps", 0.6}}));
   ASSERT_EQ(it.limits.size(), 2u);
@@ -243,8 +243,8 @@ TEST(Explain, TwoThatOnlyHelpTogetherAreBothNamed) {
   EXPECT_NEAR(it.gain_of_all, 1 / 0.6, 1e-6);
 }
 
-// The wire alone brings 4 %: the CPU, which brings nothing, is no limit beside it.
-TEST(Explain, WhatBringsNothingIsNoLimitBesideOneThatHelps) {
+// Doubling the wire gains 4 %, doubling the CPU nothing, so only the wire is the limit.
+TEST(Explain, ResourceWithoutGainIsNoLimitNextToOneWithGain) {
   const Explanation it = explain(with_loads(
       inline_send(), 80, {{"wire_out_busy_most_ps", 1.0}, {"cpu_worked_most_ps", 0.96}, {"pcie_to_nic_busy_ps", 0.6}}));
   ASSERT_EQ(it.limits.size(), 1u);
@@ -252,8 +252,8 @@ TEST(Explain, WhatBringsNothingIsNoLimitBesideOneThatHelps) {
   EXPECT_NEAR(it.gain_of_all, 1 / 0.96, 1e-6);
 }
 
-// Tags that would be held for 63.5 of 64 on an idle link: a link of twice the width leaves these.
-TEST(Explain, ReadsInFlightLimitAFasterLinkAsMuchAsTheyAreHeldOnAnIdleOne) {
+// Tags held for 63.5 of 64 on an idle link: they remain the limit on a link of twice the width.
+TEST(Explain, ReadsInFlightLimitAFasterLinkByTheirIdleTime) {
   const Explanation it = explain(
       with_loads(inline_send(), 80,
                  {{"pcie_to_nic_busy_ps", 1.0}, {"read_tags_held_ps", 64.0}, {"read_tags_held_idle_ps", 63.5}}));
@@ -263,8 +263,8 @@ TEST(Explain, ReadsInFlightLimitAFasterLinkAsMuchAsTheyAreHeldOnAnIdleOne) {
   EXPECT_NEAR(it.gain_of_all, 2, 0.03);
 }
 
-// What a unit waits for comes over a full link: the link is the limit, and the unit is as busy as it works.
-TEST(Explain, AUnitThatWaitsForAFullLinkIsNotBusy) {
+// The unit waits for a full link: the link is the limit, and only the unit's own work counts as its load.
+TEST(Explain, UnitThatWaitsForAFullLinkIsNotBusy) {
   const Explanation it = explain(with_loads(inline_send(), 80,
                                             {{"pcie_to_nic_busy_ps", 1.0},
                                              {"requester_busy_ps", 4.8},
@@ -276,14 +276,14 @@ TEST(Explain, AUnitThatWaitsForAFullLinkIsNotBusy) {
   EXPECT_EQ(it.limits.size(), 1u);
 }
 
-TEST(Explain, AnAddThatCoresShareIsAResource) {
+TEST(Explain, SharedCounterLineIsAResource) {
   const Explanation it =
       explain(with_loads(inline_send(), 16, {{"shared_lines_busy_most_ps", 0.99}, {"cpu_worked_most_ps", 0.6}}));
   EXPECT_EQ(it.limits.front().load.resource, Resource::shared_line);
   EXPECT_NEAR(it.limits.front().gain, 0.99 / 0.6, 1e-6);
 }
 
-TEST(Explain, APeerCanBeTheLimit) {
+TEST(Explain, PeerCanBeTheLimit) {
   Record record = with_loads(inline_send(), 40, {{"pcie_to_nic_busy_ps", 0.4}});
   record.config["clients"] = 1;
   CounterReport peer = record.counters[0];
@@ -300,7 +300,7 @@ TEST(Explain, APeerCanBeTheLimit) {
 // 80.15 Mops of 128-byte WQEs by MMIO fill the link: 180 B each. In lists of 16 a WQE takes one read completion, 150 B
 // (128 and a header of 22), and a sixteenth of a doorbell of 34 B: 152.1 B, whose MMIO part keeps its gap. The link
 // carries 15.75 GB/s: 103.6 Mops at most.
-TEST(Explain, BatchingIsAdvisedWithTheGainThatTheModelAllows) {
+TEST(Explain, BatchingIsAdvisedWithTheModelledGain) {
   const Record record = with_loads(inline_send(), 80.15, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 1.0}});
   const Explanation it = explain(record);
   const Advice* advice = advice_with(it, "post_list");
@@ -310,7 +310,7 @@ TEST(Explain, BatchingIsAdvisedWithTheGainThatTheModelAllows) {
 
 // A core that takes 190 ns for a call, 10 for a WQE and 40 for its doorbell posts one in 240 ns, and 16 in a list in
 // 10 + 230 / 16 each; it asks for a completion every 128.
-TEST(Explain, BatchingIsWorthWhatTheHostTakesForACall) {
+TEST(Explain, GainOfBatchingDependsOnTheCostOfACall) {
   const VerbShape read{.verb = Verb::read, .transport = Transport::rc, .payload = Bytes(8), .signal_every = 128};
   Record record = with_loads(read, 4, {{"cpu_worked_most_ps", 1.0}});
   record.counters[0].extra["cpu_costs_ps"] = {{"post_call", 190'000}, {"post_wqe", 10'000},  {"wc_line", 40'000},
@@ -321,8 +321,8 @@ TEST(Explain, BatchingIsWorthWhatTheHostTakesForACall) {
   EXPECT_NEAR(advice->factor, 240 / (10 + 230.0 / 16), 0.1);
 }
 
-// One cache line less of MMIO doubles what the link takes.
-TEST(Explain, ASmallerWqeIsAdvisedByItsBytes) {
+// One MMIO line less doubles the rate of the link.
+TEST(Explain, SmallerWqeIsAdvisedByBytes) {
   VerbShape shape = inline_send();
   shape.payload = shape.max_inline_cap = Bytes(61);  // 16 + 48 + 4 + 61 = 129 B: a third line for one byte
   const Record record = with_loads(shape, 53.4, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 1.0}});
@@ -333,15 +333,15 @@ TEST(Explain, ASmallerWqeIsAdvisedByItsBytes) {
   EXPECT_NEAR(advice->factor, 1.5, 0.01);
 }
 
-TEST(Explain, AdviceThatChangesNothingIsNotGiven) {
+TEST(Explain, UselessAdviceIsNotGiven) {
   const Record record =
       with_loads(inline_send(), 157, {{"requester_busy_ps", 16.0}, {"requester_busiest_unit_ps", 1.0}});
   EXPECT_TRUE(explain(record).advice.empty());
-  EXPECT_THAT(explain_text(explain(record)), testing::HasSubstr("The closed form knows no change"));
+  EXPECT_THAT(explain_text(explain(record)), testing::HasSubstr("The closed form has no change"));
 }
 
-// 99 % of what the model allows on hardware is evidence; half of it is not.
-TEST(Explain, WithoutBusyTimesRateAndModelDecideOrNobodyDoes) {
+// On hardware, 99 % of the model's bound is evidence for the limit; half of it is not.
+TEST(Explain, WithoutBusyTimesRateAndModelDecideOrTheLimitIsOpen) {
   Record record = sweep_record(Json{{"post_list", 1}}, 0, 0, "verbs");
   const Prediction prediction = predict_requester(cib(), inline_send());
   record.prediction = to_json(prediction);
@@ -350,20 +350,20 @@ TEST(Explain, WithoutBusyTimesRateAndModelDecideOrNobodyDoes) {
   EXPECT_NE(advice_with(explain(record), "post_list"), nullptr);
   record.result["rate_mops"] = prediction.bound_mops * 0.5;
   EXPECT_TRUE(explain(record).limits.empty());
-  EXPECT_THAT(explain_text(explain(record)), testing::HasSubstr("the evidence does not decide"));
+  EXPECT_THAT(explain_text(explain(record)), testing::HasSubstr("the record does not show which"));
 }
 
-// The link is full of MMIO for 79 % of the time: the sentence has the table's figure, not the link's.
-TEST(Explain, TheSentenceHasTheFigureOfTheTable) {
+// MMIO uses 79 % of the link's time: the sentence has the table's figure for MMIO, not the link's.
+TEST(Explain, SentenceHasTheFigureOfTheTable) {
   const Record record = with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 0.788}});
   const Explanation it = explain(record);
   EXPECT_THAT(it.limit_sentence(), testing::AllOf(testing::HasSubstr("MMIO bandwidth (78.8 %"),
-                                                  testing::HasSubstr("gives +100 % (closed form)")));
+                                                  testing::HasSubstr("Doubling it: +100 % (closed form)")));
   EXPECT_THAT(explain_text(it), testing::ContainsRegex("MMIO bandwidth +\\| +78.8 % +\\+100 %"));
 }
 
-// An immediate has 4 bytes: 60 may fit in another form, 180 do not.
-TEST(Explain, HeaderOnlyIsAnotherPayloadAndNoneForALargeOne) {
+// An immediate has 4 bytes: a payload of 60 bytes may fit in another form, one of 180 does not.
+TEST(Explain, HeaderOnlyIsAdvisedForSmallPayloadsOnly) {
   VerbShape shape = inline_send();
   const auto header_only = [](const VerbShape& of) {
     const Record record = with_loads(of, 80, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 1.0}});
@@ -382,8 +382,8 @@ Explanation with_limit(const Record& record, Resource resource, double utilisati
   return out;
 }
 
-// 40, 48 and 96 threads give 60, 30 and 10 Mops: twice of the cache of WQEs lifts the last two.
-TEST(Overview, ASeriesSaysWhereItsLimitChangesAndWhereItsRateFalls) {
+// 40, 48 and 96 threads reach 60, 30 and 10 Mops: a doubled WQE cache raises the last two.
+TEST(Overview, SeriesListsLimitChangesAndCliffs) {
   const std::vector<Record> records{sweep_record(Json{{"threads", 40}}, 60), sweep_record(Json{{"threads", 48}}, 30),
                                     sweep_record(Json{{"threads", 96}}, 10)};
   const std::vector<Explanation> points{with_limit(records[2], Resource::wqe_cache, 1),
@@ -400,8 +400,8 @@ TEST(Overview, ASeriesSaysWhereItsLimitChangesAndWhereItsRateFalls) {
                                                        testing::HasSubstr("Where the limit changes")));
 }
 
-// Every resource stands once, in the order of the enumeration, and says what makes its capacity or which options do.
-TEST(Resource, TheListIsWhole) {
+// Each resource occurs once, in the order of the enumeration, with the parameters or options of its capacity.
+TEST(Resource, AllResourcesAreListedInOrder) {
   std::set<std::string_view> keys;
   for (const ResourceFacts& each : all_resources()) {
     EXPECT_EQ(&facts(each.resource), &each);
@@ -412,7 +412,7 @@ TEST(Resource, TheListIsWhole) {
   }
 }
 
-TEST(Explain, AFailedRecordHasItsReason) {
+TEST(Explain, FailedRecordShowsItsReason) {
   Record record = fake_record("sim:cib");
   record.status = RecordStatus::failed;
   record.reason = "no end after 3 s";
@@ -420,7 +420,7 @@ TEST(Explain, AFailedRecordHasItsReason) {
   EXPECT_EQ(failed_json(record).at("failed"), "no end after 3 s");
 }
 
-TEST(Points, IdsDependOnThePointAlone) {
+TEST(Points, IdDependsOnThePointOnly) {
   const Record record = sweep_record(Json{{"post_list", 1}, {"size", 8}}, 80);
   Record again = sweep_record(Json{{"size", 8}, {"post_list", 1}}, 90);
   EXPECT_EQ(point_id(record), point_id(again));
@@ -431,8 +431,8 @@ TEST(Points, IdsDependOnThePointAlone) {
   EXPECT_EQ(last_of_each_point(both)[0], &both[1]);
 }
 
-// Half an arming doorbell for an operation, whatever else is changed: what polls again is no change of the post.
-TEST(ShapeChanges, KeepTheCompletionEvents) {
+// Half an arming doorbell per operation remains after every change: polling is not part of the post.
+TEST(ShapeChanges, KeepCompletionEvents) {
   const Prediction before = with_completion_events(predict_requester(cib(), inline_send()), 0.5);
   const std::vector<ShapeChange> changes = shape_changes(before, 64);
   ASSERT_GE(changes.size(), 3u);

@@ -1,4 +1,4 @@
-// Keys of options and results as users name them.
+// Keys of options and results as users name them, and the records that `--where` keeps.
 #include "analysis/keys.hpp"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ std::string refusal(const std::string& name, const std::vector<Record>& records)
   }
 }
 
-TEST(Keys, ShortNamesStandForTheirKeys) {
+TEST(Keys, ShortNamesResolveToKeys) {
   Record record = sweep_record({{"size", 16}, {"post_list", 4}}, 1);
   record.config["duration_s"] = 0.5;
   record.result["bandwidth_gbit_per_s"] = 2.5;
@@ -41,7 +41,7 @@ TEST(Keys, ShortNamesStandForTheirKeys) {
   EXPECT_EQ(find_option_key("--x", "duration", pointers(records)), "duration_s");
 }
 
-TEST(Keys, AWrongNameListsTheKeysWithTheirShortNames) {
+TEST(Keys, UnknownNameListsKeysWithShortNames) {
   Record record = sweep_record({{"size", 16}}, 1);
   record.result["bandwidth_gbit_per_s"] = 2.5;
   const std::string words = refusal("gpbs", {record});
@@ -51,7 +51,7 @@ TEST(Keys, AWrongNameListsTheKeysWithTheirShortNames) {
   EXPECT_THAT(words, testing::HasSubstr("window_ops"));
 }
 
-TEST(Keys, AWrongOptionListsThoseThatDiffer) {
+TEST(Keys, UnknownOptionListsDifferingOptions) {
   const std::vector<Record> records{sweep_record({{"size", 16}, {"threads", 8}}, 1),
                                     sweep_record({{"size", 32}, {"threads", 8}}, 1)};
   try {
@@ -63,14 +63,14 @@ TEST(Keys, AWrongOptionListsThoseThatDiffer) {
   }
 }
 
-TEST(Keys, ALatencyOfOneSizeIsAResult) {
+TEST(Keys, LatencyOfOneSizeIsAResult) {
   const std::vector<Record> records{latency_record()};
   EXPECT_EQ(find_result_key("--y", "p99", pointers(records)), "lat_p99_ns");
   EXPECT_EQ(result_number(records[0], "lat_p99_ns"), 1500.0);
 }
 
 // sweep_record has 1000 operations in its window: 6400 lines are 6.4 lines each.
-TEST(Keys, AnEventOfTheServerIsAResultPerOperation) {
+TEST(Keys, ServerEventIsAResultPerOperation) {
   Record record = sweep_record({{"size", 16}}, 1);
   CounterReport report;
   report.node = "server";
@@ -82,7 +82,7 @@ TEST(Keys, AnEventOfTheServerIsAResultPerOperation) {
   EXPECT_THAT(result_keys(record), testing::Contains("dma_read_lines_per_op"));
 }
 
-TEST(Keys, LatencyBenchmarksAreJudgedByTheirMedian) {
+TEST(Keys, MainResultOfALatencyBenchmarkIsTheMedian) {
   const Record rate = sweep_record({{"size", 16}}, 1), latency = latency_record();
   Record visibility = rate;
   visibility.benchmark = "write_visibility";
@@ -92,6 +92,35 @@ TEST(Keys, LatencyBenchmarksAreJudgedByTheirMedian) {
   EXPECT_EQ(main_result_key(visibility), "write_lat_p50_ns");
   EXPECT_EQ(main_result_key(std::vector<const Record*>{&latency, &latency}), "lat_p50_ns");
   EXPECT_EQ(main_result_key(std::vector<const Record*>{&latency, &rate}), "rate_mops");
+}
+
+std::size_t left_by(const std::vector<Record>& records, const std::vector<std::string>& conditions) {
+  std::vector<const Record*> kept = pointers(records);
+  keep_where(kept, conditions);
+  return kept.size();
+}
+
+TEST(Where, KeepsRecordsWithAnyOfTheValues) {
+  std::vector<Record> records{labelled("a", {{"size", 16}, {"events", true}}, 1),
+                              labelled("b", {{"size", 160}, {"events", false}}, 1, "sim:cx3"),
+                              labelled("b", {{"size", 32}, {"events", false}}, 1)};
+  EXPECT_EQ(left_by(records, {"size=16"}), 1u);
+  EXPECT_EQ(left_by(records, {"size=16,32.0"}), 2u);
+  EXPECT_EQ(left_by(records, {"label=b"}), 2u);
+  EXPECT_EQ(left_by(records, {"label=b", "fabric=cx3"}), 1u);
+  EXPECT_EQ(left_by(records, {"fabric=sim:cib"}), 2u);
+  EXPECT_EQ(left_by(records, {"events=true"}), 1u);
+  EXPECT_EQ(left_by(records, {"benchmark=send_rate"}), 3u);
+}
+
+TEST(Where, UnknownKeyOrValueListsTheKnownOnes) {
+  const std::vector<Record> records{labelled("a", {{"size", 16}, {"post_list", 4}}, 1)};
+  EXPECT_EQ(error_of([&] { left_by(records, {"sise=16"}); }),
+            "--where sise=16: no record has the key \"sise\"; known keys: benchmark, fabric, label, post_list, size");
+  EXPECT_EQ(error_of([&] { left_by(records, {"size=17"}); }),
+            "--where size=17: no record has this value; known values: 16");
+  EXPECT_THAT(error_of([&] { left_by(records, {"size"}); }), testing::StartsWith("--where: expected key=value"));
+  EXPECT_EQ(left_by(records, {"post-list=4"}), 1u);
 }
 
 }  // namespace

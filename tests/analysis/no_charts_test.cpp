@@ -2,13 +2,13 @@
 // place.
 #include <gmock/gmock.h>
 
-#include "analysis/report_assets.hpp"
+#include "analysis/report.hpp"
 #include "common/error.hpp"
 
 namespace verbscope {
 namespace {
 
-TEST(Report, SaysInOneLineThatTheChartLibraryIsMissing) {
+TEST(Report, MissingChartLibraryIsAOneLineError) {
   try {
     report_assets();
     FAIL() << "there are assets";

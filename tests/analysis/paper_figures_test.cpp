@@ -1,12 +1,11 @@
-// The figures of papers in a report: published beside ours.
-#include "analysis/paper_figures.hpp"
-
+// Figures of papers in a report: published values next to ours.
+#include "analysis/report.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {
 namespace {
 
-TEST(PaperFigures, ARowNamesItsFigureWithItsPart) {
+TEST(PaperFigures, RowNamesAFigureWithOrWithoutItsPart) {
   EXPECT_TRUE(names_figure("Table 4, Fig 12", "Fig 12"));
   EXPECT_TRUE(names_figure("Section 5.2.2, Fig 12a", "Fig 12"));
   EXPECT_FALSE(names_figure("Table 4, Fig 12", "Fig 1"));
@@ -14,7 +13,7 @@ TEST(PaperFigures, ARowNamesItsFigureWithItsPart) {
 }
 
 // 121.6 Mops are published; 120 are 1.3 % less. The other row of Figure 12 did not run.
-TEST(PaperFigures, PublishedStandsBesideOurs) {
+TEST(PaperFigures, RowHasPublishedAndOurFigure) {
   Record record = labelled(
       "READ",
       {{"connection", "RC"}, {"direction", "in"}, {"size", 64}, {"region_size", 65536}, {"threads", 8}, {"qp", 4}},

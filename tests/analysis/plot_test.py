@@ -196,7 +196,7 @@ def check_latency(plots, binaries):
 
 def check_refusals(plots):
     refused = plots.run("--x", "size", "--where", "label=PUT", "-o", plots.folder / "none.svg")
-    assert refused.returncode == 2 and "there are READ, SEND, WRITE" in refused.stderr, refused
+    assert refused.returncode == 2 and "known values: READ, SEND, WRITE" in refused.stderr, refused
     refused = plots.run("--x", "size", "--size", "3x", "-o", plots.folder / "none.svg")
     assert refused.returncode == 2 and "--size" in refused.stderr, refused
     assert not list(plots.folder.glob("none*"))

@@ -1,4 +1,4 @@
-// The table of published figures and what matches it.
+// The table of published figures, and the records that match its rows.
 #include "analysis/published.hpp"
 
 #include <map>
@@ -29,7 +29,7 @@ Record record_with(const Json& config, const std::string& fabric = "sim:cib") {
   return record;
 }
 
-TEST(Published, ARecordMatchesWhenEveryKeyIsAccepted) {
+TEST(Published, RecordMatchesIfEveryKeyIsAccepted) {
   const auto points = parse_published(table_text(point_text("row", kMatch)), "p.json");
   const Json good{{"connection", "UD"}, {"header_only", false}, {"size", 60}, {"threads", 12}, {"other", 1}};
   const auto matches = [&](const char* key, const Json& value) {
@@ -47,7 +47,7 @@ TEST(Published, ARecordMatchesWhenEveryKeyIsAccepted) {
   EXPECT_FALSE(matches("header_only", true));
 }
 
-TEST(Published, AnotherClusterBenchmarkOrAMissingKeyDoesNotMatch) {
+TEST(Published, OtherClusterBenchmarkOrMissingKeyDoesNotMatch) {
   const auto points = parse_published(table_text(point_text("row", kMatch)), "p.json");
   const Json good{{"connection", "UD"}, {"header_only", false}, {"size", 60}, {"threads", 12}};
   EXPECT_EQ(find_published(points, record_with(good))->id, "row");
@@ -59,8 +59,8 @@ TEST(Published, AnotherClusterBenchmarkOrAMissingKeyDoesNotMatch) {
   EXPECT_EQ(find_published(points, other), nullptr);
 }
 
-// Fewer outstanding operations, or an option that the row is silent about, make another figure.
-TEST(Published, APointThatRanOtherwiseThanTheRowIsNoReproduction) {
+// Fewer outstanding operations, or a changed option that the row does not name, make a different figure.
+TEST(Published, PointWithOtherChangedOptionsDoesNotMatch) {
   const auto points = load_published();
   const auto row = std::ranges::find(points, "atc16-t3-spec-s0-cib", &PublishedPoint::id);
   ASSERT_NE(row, points.end());
@@ -80,12 +80,12 @@ TEST(Published, APointThatRanOtherwiseThanTheRowIsNoReproduction) {
   EXPECT_EQ(found(), nullptr);
 }
 
-TEST(Published, TheSameObjectSaysHowToRunTheRow) {
+TEST(Published, RowGivesTheOptionsToRunIt) {
   const auto points = parse_published(table_text(point_text("row", kMatch)), "p.json");
   EXPECT_EQ(points[0].run.params(), Json::parse(R"({"connection":"UD","header_only":false,"size":32,"threads":14})"));
 }
 
-TEST(Published, PredictedRowsMatchTheModelsValues) {
+TEST(Published, PredictedRowsMatchModelValues) {
   const auto points = parse_published(
       table_text(point_text("limit", R"("match": {"predict": {"lines_per_wqe": 2}, "metric": "mmio_limit_mops"})") +
                  "," + point_text("row", kMatch)),
@@ -105,7 +105,7 @@ std::string with_second(const std::string& key) {
   return match;
 }
 
-TEST(Published, ARowMayBeABoundWithALimitOfItsOwn) {
+TEST(Published, RowCanBeABoundWithItsOwnLimit) {
   const auto points = parse_published(
       table_text(point_text("a", R"("compare": "at_least", )" + std::string(kMatch)) + "," +
                  point_text("b", R"("compare": "at_most", "tolerance_percent": 5, )" + std::string(kMatch))),
@@ -119,7 +119,7 @@ TEST(Published, ARowMayBeABoundWithALimitOfItsOwn) {
   EXPECT_EQ(points[1].limit_percent(), 5);
 }
 
-TEST(Published, ARatioIsARowOfNoSingleRecord) {
+TEST(Published, RatioMatchesNoSingleRecord) {
   for (const char* key : {"over", "minus"}) {
     const auto points = parse_published(table_text(point_text("r", with_second(key))), "p.json");
     EXPECT_EQ((points[0].over ? points[0].over : points[0].minus)->benchmark, "recv_rate");
@@ -134,12 +134,13 @@ std::string with_curve(const std::string& along) {
   return match;
 }
 
-TEST(Published, AFigureMayBeAPlaceOnACurve) {
+TEST(Published, FigureCanBeAPositionOnACurve) {
   const auto along = [](const std::string& place) {
     return R"({"option": "threads", "values": [20, 40, 80, 100], "place": ")" + place + "\"}";
   };
   const auto place_of = [&](const std::string& place, const std::vector<double>& figures) {
-    return parse_published(table_text(point_text("r", with_curve(along(place)))), "p.json")[0].along->place(figures);
+    return parse_published(table_text(point_text("r", with_curve(along(place)))), "p.json")[0].along->find_position(
+        figures);
   };
   // 90 % of the largest are reached at 40, and held up to 80.
   EXPECT_EQ(place_of("reaches", {5, 9.5, 10, 8}), 40);
@@ -158,7 +159,7 @@ TEST(Published, AFigureMayBeAPlaceOnACurve) {
             nullptr);
 }
 
-TEST(Published, ABadCurveIsOneLine) {
+TEST(Published, InvalidCurveIsAOneLineError) {
   const auto error = [](const std::string& along) {
     return error_of([&] { parse_published(table_text(point_text("r", with_curve(along))), "p.json"); });
   };
@@ -170,7 +171,7 @@ TEST(Published, ABadCurveIsOneLine) {
               testing::HasSubstr("the row's value 80 is not among them"));
 }
 
-TEST(Published, ARowOfAMachineWithoutAProfileMayRunOnThisOne) {
+TEST(Published, RowWithoutProfileCanRunOnThisHost) {
   const std::string match = kMatch;
   const auto with_fabric = [&](const std::string& fabric) {
     std::string text = match;
@@ -182,13 +183,13 @@ TEST(Published, ARowOfAMachineWithoutAProfileMayRunOnThisOne) {
               testing::HasSubstr("expected host"));
 }
 
-TEST(Published, OnlyARowThatIsNotRunMayBeWithoutAValue) {
+TEST(Published, OnlyARowThatNeedsSomethingMayLackAValue) {
   std::string text = point_text("r", R"("needs": "the figure")");
   text.erase(text.find(R"("value": 80,)"), 12);
   EXPECT_EQ(parse_published(table_text(text), "p.json")[0].value_text(), "?");
 }
 
-TEST(Published, ABadTableIsOneLine) {
+TEST(Published, InvalidTableIsAOneLineError) {
   const auto error = [](const std::string& text) { return error_of([&] { parse_published(text, "p.json"); }); };
   EXPECT_EQ(error(table_text(point_text("r", R"("bottleneck": "x")"))),
             R"(p.json: points[0]: expected either "match" or "needs")");
@@ -205,7 +206,7 @@ TEST(Published, ABadTableIsOneLine) {
               testing::HasSubstr("is not within min and max"));
 }
 
-TEST(Published, TheTableOfTheProjectIsWhole) {
+TEST(Published, ProjectTableIsValid) {
   const auto points = load_published();
   EXPECT_EQ(points.size(), 145u);
   const auto count = [&](auto predicate) { return std::ranges::count_if(points, predicate); };
@@ -221,7 +222,7 @@ TEST(Published, TheTableOfTheProjectIsWhole) {
   for (const PublishedPoint& p : points) EXPECT_TRUE(ids.insert(p.id).second) << p.id;
 }
 
-TEST(Published, DeviationsReadWell) {
+TEST(Published, DeviationsHaveASignUnlessZero) {
   EXPECT_EQ(percent_text(deviation_percent(82, 80)), "+2.5");
   EXPECT_EQ(percent_text(deviation_percent(79.2, 80)), "-1.0");
   EXPECT_EQ(percent_text(deviation_percent(80.01, 80)), "0.0");

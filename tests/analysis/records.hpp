@@ -1,7 +1,6 @@
 // Records by hand for the tests of the analysis.
 #pragma once
 
-#include "analysis/points.hpp"
 #include "common/paths.hpp"
 #include "pcie_model/render.hpp"
 #include "tests/harness/fakes.hpp"

@@ -1,12 +1,11 @@
-// Extra and missing PCIe events get their meaning, from records by hand in which only one thing grows.
-#include "analysis/residuals.hpp"
-
+// Meanings of extra and missing PCIe events, from hand-made records in which only one option grows.
+#include "analysis/compare.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {
 namespace {
 
-// A point whose NIC read `extra` lines an operation more than the model says.
+// A point whose NIC read `extra` more lines per operation than modelled.
 Record with_extra_reads(const Json& options, double extra) {
   Record record = sweep_record(options, 50);
   VerbShape shape{.verb = Verb::read, .transport = Transport::rc, .payload = Bytes(32)};
@@ -27,11 +26,11 @@ std::vector<Residual> of_last(const std::vector<Record>& records) {
   return Residuals(pointers(records)).of(records.back());
 }
 
-TEST(Residuals, AgreementHasNone) {
+TEST(Residuals, EqualCountsHaveNoResidual) {
   EXPECT_TRUE(of_last({with_extra_reads({{"window", 1}}, 0)}).empty());
 }
 
-TEST(Residuals, ReadsThatGrowWithTheWindowAreWqesReadAgain) {
+TEST(Residuals, ReadsThatGrowWithTheWindowAreWqeRereads) {
   const auto found =
       of_last({with_extra_reads({{"window", 1}, {"qp", 8}}, 0), with_extra_reads({{"window", 64}, {"qp", 8}}, 0.6)});
   ASSERT_EQ(found.size(), 1u);
@@ -41,7 +40,7 @@ TEST(Residuals, ReadsThatGrowWithTheWindowAreWqesReadAgain) {
   EXPECT_NEAR(found[0].per_second, 0.6 * 50e6, 1);
 }
 
-TEST(Residuals, ReadsThatGrowWithTheQpsButNotTheWindowAreContexts) {
+TEST(Residuals, ReadsThatGrowOnlyWithQpsAreContexts) {
   const auto found = of_last({with_extra_reads({{"window", 1}, {"connections", 10}}, 0),
                               with_extra_reads({{"window", 4}, {"connections", 1000}}, 3),
                               with_extra_reads({{"window", 1}, {"connections", 1000}}, 3)});
@@ -58,8 +57,8 @@ TEST(Residuals, ReadsThatGrowWithTheRegionAreTranslations) {
   EXPECT_THAT(found[0].meaning, testing::HasSubstr("address translations"));
 }
 
-// More QPs also mean more WQEs: without points that vary the window alone nobody can tell.
-TEST(Residuals, QpsAloneDoNotDecideBetweenContextsAndWqes) {
+// More QPs also mean more WQEs. Only points that vary the window alone separate the two.
+TEST(Residuals, GrowthWithQpsAloneDoesNotSeparateContextsFromWqes) {
   const auto found =
       of_last({with_extra_reads({{"qp", 1}, {"window", 8}}, 0), with_extra_reads({{"qp", 64}, {"window", 8}}, 2)});
   ASSERT_EQ(found.size(), 1u);
@@ -67,13 +66,13 @@ TEST(Residuals, QpsAloneDoNotDecideBetweenContextsAndWqes) {
   EXPECT_THAT(found[0].meaning, testing::AllOf(testing::HasSubstr("does not decide"), testing::HasSubstr("QPs")));
 }
 
-TEST(Residuals, OnePointAloneDecidesNothing) {
+TEST(Residuals, OnePointDecidesNothing) {
   const auto found = of_last({with_extra_reads({{"window", 64}}, 0.5)});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_FALSE(found[0].decided);
 }
 
-TEST(Residuals, TheAdaptersOwnCountersDecide) {
+TEST(Residuals, AdapterCountersDecide) {
   Record record = with_extra_reads({{"qp", 64}}, 0.5);
   record.counters[0].extra = Json{{"translation_misses", 500}};
   const auto found = of_last({record});
@@ -82,8 +81,8 @@ TEST(Residuals, TheAdaptersOwnCountersDecide) {
   EXPECT_THAT(found[0].meaning, testing::HasSubstr("address translations"));
 }
 
-// A cause of which the adapter counted nothing is none, whatever the extra reads grow with.
-TEST(Residuals, ACauseOfWhichTheAdapterCountedNoneIsExcluded) {
+// A cause with a count of zero is excluded, even if the extra reads grow with its option.
+TEST(Residuals, CauseWithZeroCountIsExcluded) {
   const Json none{{"wqe_cache_reread_lines", 0}, {"qp_context_read_lines", 0}, {"translation_misses", 0}};
   Record small = with_extra_reads({{"region_size", 65536}}, 0);
   Record large = with_extra_reads({{"region_size", 1 << 30}}, 1);
@@ -95,7 +94,7 @@ TEST(Residuals, ACauseOfWhichTheAdapterCountedNoneIsExcluded) {
                                                testing::HasSubstr("counters name no cause")));
 }
 
-TEST(Residuals, ACauseThatIsCountedInPartLeavesTheRestOpen) {
+TEST(Residuals, PartiallyCountedCauseLeavesTheRestOpen) {
   Record record = with_extra_reads({{"qp", 64}}, 4.68);
   record.counters[0].extra =
       Json{{"wqe_cache_reread_lines", 1680}, {"qp_context_read_lines", 0}, {"translation_misses", 0}};
@@ -108,8 +107,8 @@ TEST(Residuals, ACauseThatIsCountedInPartLeavesTheRestOpen) {
                      testing::HasSubstr("what else is read"), testing::Not(testing::HasSubstr("translations"))));
 }
 
-// Connected clients bring QPs of their own; on UD they are partners of the same ones.
-TEST(Residuals, ClientsAreANumberOfQpsButOnUd) {
+// Connected clients need their own QPs; on UD all clients use the same ones.
+TEST(Residuals, ClientsMeanMoreQpsExceptOnUd) {
   const auto meaning = [](const char* connection) {
     return of_last({with_extra_reads({{"clients", 1}, {"connection", connection}}, 0.5),
                     with_extra_reads({{"clients", 4}, {"connection", connection}}, 0.5)})
@@ -120,7 +119,7 @@ TEST(Residuals, ClientsAreANumberOfQpsButOnUd) {
   EXPECT_THAT(meaning("UD"), testing::Not(testing::HasSubstr("grow with the number of QPs")));
 }
 
-TEST(Residuals, APayloadLineThatIsNeverWrittenCameInTheCompletion) {
+TEST(Residuals, MissingPayloadLineIsAnInlineReceive) {
   Record record = with_extra_reads({{"inline_recv", 0}}, 0);
   record.counters[0].events.dma_write_full_lines = 1000;  // the CQE: 64 B; the payload's line is missing
   record.counters[0].events.dma_write_partial_lines = 0;
@@ -131,7 +130,7 @@ TEST(Residuals, APayloadLineThatIsNeverWrittenCameInTheCompletion) {
   EXPECT_THAT(found[0].meaning, testing::HasSubstr("inline receive"));
 }
 
-TEST(Residuals, DoorbellsInPlaceOfBlueFlameAreToldApart) {
+TEST(Residuals, DoorbellsInsteadOfBlueFlameAreRecognised) {
   Record record = with_extra_reads({{"post_list", 1}}, 0);
   record.counters[0].events.mmio_doorbells = record.counters[0].events.mmio_wc_lines;
   record.counters[0].events.mmio_wc_lines = 0;

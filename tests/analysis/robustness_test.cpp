@@ -1,8 +1,10 @@
-// Records that are broken, foreign or hostile: a clear error, or no harm.
+// Broken, foreign or hostile records cause a clear error or no harm.
 #include "analysis/diff.hpp"
 #include "analysis/explain.hpp"
+#include "analysis/perftest.hpp"
+#include "analysis/points.hpp"
 #include "analysis/report.hpp"
-#include "analysis/views.hpp"
+#include "analysis/results_files.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {
@@ -18,13 +20,13 @@ std::vector<Record> load_text(const std::string& text) {
   return load_results({folder.file("r.jsonl")}, true);
 }
 
-TEST(Robustness, AnotherVersionStopsTheAnalysisByName) {
+TEST(Robustness, OtherSchemaVersionIsAnError) {
   std::string line = line_of(sweep_record({{"size", 8}}, 80));
   line.replace(line.find("record/1"), 8, "record/9");
   EXPECT_THAT(error_of([&] { load_text(line); }), testing::HasSubstr("verbscope.record/9"));
 }
 
-TEST(Robustness, LinesThatAreNoRecordsAreToldTenTimesAndLeftOut) {
+TEST(Robustness, InvalidLinesAreSkippedWithTenWarnings) {
   std::string text = line_of(sweep_record({{"size", 8}}, 80));
   for (int i = 0; i < 1000; ++i)
     text += R"({"rate_mops": NaN})"
@@ -36,14 +38,14 @@ TEST(Robustness, LinesThatAreNoRecordsAreToldTenTimesAndLeftOut) {
   EXPECT_THAT(told, testing::HasSubstr("1000 lines in all"));
 }
 
-TEST(Robustness, AFileWithoutARecordIsAnError) {
+TEST(Robustness, FileWithoutRecordsIsAnError) {
   testing::internal::CaptureStderr();
   EXPECT_THAT(error_of([] { load_text("{}\n"); }), testing::HasSubstr("has no record"));
   testing::internal::GetCapturedStderr();
 }
 
-// A point that runs again replaces itself while the file is read: what is kept does not grow with the lines.
-TEST(Robustness, RunsOfTheSamePointNeedTheRoomOfOne) {
+// A repeated point replaces its earlier record while the file is read, so memory does not grow with the lines.
+TEST(Robustness, RunsOfOnePointCountOnceForTheMemoryLimit) {
   const std::string small = line_of(sweep_record({{"size", 8}}, 80));
   const std::string large = line_of(sweep_record({{"size", 16}}, 70));
   const TempFolder folder;
@@ -56,7 +58,7 @@ TEST(Robustness, RunsOfTheSamePointNeedTheRoomOfOne) {
   EXPECT_EQ(kept[1].config.at("size"), 8);
 }
 
-TEST(Robustness, MoreRecordsThanFitAreRefusedByTheFileThatHasThem) {
+TEST(Robustness, RecordsAboveTheMemoryLimitAreAnErrorWithTheFile) {
   const std::string line = line_of(sweep_record({{"size", 8}}, 80));
   const TempFolder folder;
   write_text(folder.file("a.jsonl"), line);
@@ -67,16 +69,16 @@ TEST(Robustness, MoreRecordsThanFitAreRefusedByTheFileThatHasThem) {
               testing::AllOf(testing::HasSubstr("b.jsonl"), testing::HasSubstr("name fewer files")));
 }
 
-// A number that is not finite is null in a record; everything that would be computed from it is absent.
-TEST(Robustness, ARateThatIsNullIsNoRate) {
+// Non-finite numbers are null in a record; values computed from them are absent.
+TEST(Robustness, NullRateIsNoRate) {
   Record record = sweep_record({{"size", 8}}, 80);
   record.result["rate_mops"] = nullptr;
   EXPECT_EQ(explain_json(explain(record)).at("limit"), Json());
-  EXPECT_EQ(diff_records({record}, {record}, {}).rows[0].verdict, Verdict::only_new);
+  EXPECT_EQ(diff_records({record}, {record}, {}).rows[0].verdict, ChangeVerdict::only_new);
   EXPECT_EQ(perftest_lines({&record}, PerftestForm::json).find("MsgRate"), std::string::npos);
 }
 
-TEST(Robustness, OptionsOfAnotherTypeThanExpectedDoNoHarm) {
+TEST(Robustness, OptionsOfUnexpectedTypeAreAccepted) {
   Record record = sweep_record({{"verb", 7}, {"size", "many"}}, 80);
   record.config["point"]["params"] = "none";
   record.config["point"]["repetition"] = 1e300;
@@ -89,7 +91,7 @@ TEST(Robustness, OptionsOfAnotherTypeThanExpectedDoNoHarm) {
   EXPECT_FALSE(report_page({&record}).empty());
 }
 
-TEST(Robustness, ABrokenPredictionIsNamedByItsPoint) {
+TEST(Robustness, InvalidPredictionErrorNamesThePoint) {
   Record record = sweep_record({{"size", 8}}, 80);
   record.prediction = Json{{"cluster", "cib"}};
   EXPECT_THAT(error_of([&] { explain(record); }), testing::HasSubstr("point " + point_id(record)));
@@ -99,7 +101,7 @@ TEST(Robustness, ABrokenPredictionIsNamedByItsPoint) {
   EXPECT_THAT(error_of([&] { explain(record); }), testing::HasSubstr("pcie_rcb_bytes"));
 }
 
-TEST(Robustness, TextsOfRecordsAreNoMarkupInTheReport) {
+TEST(Robustness, RecordTextsAreNotMarkupInTheReport) {
   const std::string hostile = "</script><img src=x onerror=alert(1)><!--";
   Record record = sweep_record({{"note", hostile}}, 80);
   record.environment["hostname"] = hostile;
@@ -109,7 +111,7 @@ TEST(Robustness, TextsOfRecordsAreNoMarkupInTheReport) {
   EXPECT_THAT(page, testing::HasSubstr(R"(\u003cimg src=x)"));
 }
 
-TEST(Robustness, RecordsThatAreTooLargeForThePageAreLeftOutAndThePageSaysSo) {
+TEST(Robustness, TooLargeRecordsAreOmittedWithANote) {
   const Record record = sweep_record({{"size", 8}}, 80);
   const std::string page = report_page({&record}, 10);
   EXPECT_THAT(page, testing::HasSubstr(R"("records_left_out":")"));

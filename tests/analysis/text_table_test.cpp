@@ -1,4 +1,4 @@
-// Tables as wide as there is room: nothing is lost, and each line fits.
+// Tables fit the width and lose nothing.
 #include "analysis/text_table.hpp"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ TextTable two_rows() {
   return table;
 }
 
-TEST(TextTable, IsOneTableWhereItFits) {
+TEST(TextTable, IsOneTableIfItFits) {
   const std::string whole =
       "          | sim.  | reads/op\n"
       "list size |  Mops | meas. model\n"
@@ -43,7 +43,7 @@ TEST(TextTable, IsOneTableWhereItFits) {
   EXPECT_EQ(two_rows().text(31), whole);
 }
 
-TEST(TextTable, GroupsWithoutRoomFollowBesideTheFirstGroup) {
+TEST(TextTable, GroupsWithoutRoomFollowWithTheFirstGroup) {
   EXPECT_EQ(two_rows().text(30),
             "          | sim.\n"
             "list size |  Mops\n"
@@ -60,7 +60,7 @@ TEST(TextTable, GroupsWithoutRoomFollowBesideTheFirstGroup) {
             "  16    0 | 1.000  1.00\n");
 }
 
-TEST(TextTable, LongTextsGoOverSeveralLines) {
+TEST(TextTable, LongTextsWrap) {
   TextTable table({{"", {{"id"}}}, {"", {{"options", true}}}});
   table.add_row({"7", "connection=UD size=60 inline_size=60 post_list=16"});
   EXPECT_EQ(table.text(30),
@@ -72,7 +72,7 @@ TEST(TextTable, LongTextsGoOverSeveralLines) {
             "   | post_list=16\n");
 }
 
-TEST(TextTable, AWideFirstGroupIsReplacedByTheNumberOfTheRow) {
+TEST(TextTable, WideFirstGroupIsReplacedByRowNumbers) {
   TextTable table(
       {{"", {{"connection"}, {"post_list"}, {"inline_size"}}}, {"rate", {{"Mops"}}}, {"bound", {{"Mops"}}}});
   table.add_row({"UD", "16", "60", "101.6", "103.6"});
@@ -91,7 +91,7 @@ TEST(TextTable, AWideFirstGroupIsReplacedByTheNumberOfTheRow) {
             "2 |  20.1 |  25.0\n");
 }
 
-TEST(TextTable, TheTextOfARowWithoutFiguresStandsOnce) {
+TEST(TextTable, NoteOfARowIsPrintedOnce) {
   TextTable table = two_rows();
   table.add_note({"4", "60"}, "FAILED: no end after 3 s");
   const std::string text = table.text(24);
@@ -103,7 +103,7 @@ TEST(TextTable, TheTextOfARowWithoutFiguresStandsOnce) {
 }
 
 // A table of fourteen columns at every width from 40: no line is longer, every cell is there.
-TEST(TextTable, NothingIsLostAtAnyWidth) {
+TEST(TextTable, NothingIsCutAtAnyWidth) {
   TextTable table({{"", {{"size"}, {"threads"}}},
                    {"rate", {{"Mops"}}},
                    {"bound", {{"Mops"}, {"by", true}}},

@@ -8,7 +8,7 @@ if ! command -v clang-format >/dev/null; then
   echo "skipped: no clang-format (make -f Makefile.cluster deps-test installs it)"
   [[ ${CI:-} == true ]] && exit 1 || exit 77
 fi
-sources=$(find common wire drivers_patch counters pcie_model exchange machine verbs nic_sim microbench lookups systems analysis harness tests -name '*.cpp' -o -name '*.hpp' | sort)
+sources=$(find common wire drivers_patch counters pcie_model exchange machine verbs nic_sim microbench lookups systems analysis harness tools tests -name '*.cpp' -o -name '*.hpp' | sort)
 if [[ ${1:-} == --fix ]]; then
   xargs clang-format -i <<<"$sources"
 elif ! complaints=$(xargs clang-format --dry-run -Werror <<<"$sources" 2>&1); then

@@ -1,6 +1,5 @@
 // Sweeps as tables of curves.
-#include "harness/paper/curves.hpp"
-
+#include "harness/paper/reproduce.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {
@@ -24,7 +23,7 @@ std::vector<CurvePoint> run(const Sweep& sweep, const std::vector<std::string>& 
   return out;
 }
 
-TEST(Curves, LastKeyOfVaryMakesRowsAndTheRestCurves) {
+TEST(Curves, LastKeyOfVaryFormsRowsOtherKeysFormCurves) {
   const Sweep sweep = sweep_of(R"("vary": {"connection": ["RC", "UD"], "size": [8, 16]},
     "points": [{"label": "single"}, {"post_list": 16}])");
   EXPECT_EQ(curve_table(sweep, run(sweep, {"sim:cib"})),
@@ -40,7 +39,7 @@ TEST(Curves, LastKeyOfVaryMakesRowsAndTheRestCurves) {
             "             160.0\n");
 }
 
-TEST(Curves, ShowsSeveralKeysOfAResultAndPathsIntoIt) {
+TEST(Curves, ShowsSeveralResultKeysAndPaths) {
   const Sweep sweep = sweep_of(R"("vary": {"size": [8]}, "show": ["rate_mops", "list.length", "list.depth"])");
   const std::string table = curve_table(sweep, run(sweep, {"sim:cib", "sim:cx3"}));
   EXPECT_THAT(table, testing::HasSubstr("     | cib                          | cx3\n"));
@@ -48,13 +47,13 @@ TEST(Curves, ShowsSeveralKeysOfAResultAndPathsIntoIt) {
   EXPECT_THAT(table, testing::ContainsRegex("\n   8 \\| 80\\.00 +1\\.00 +- \\| 80\\.00 +1\\.00 +-\n"));
 }
 
-TEST(Curves, WithoutVaryTheEntriesOfPointsAreRows) {
+TEST(Curves, WithoutVaryEntriesOfPointsAreRows) {
   const Sweep sweep = sweep_of(R"("points": [{"label": "small", "size": 1}, {"size": 2}])");
   const std::string table = curve_table(sweep, run(sweep, {"sim:cib"}));
   EXPECT_THAT(table, testing::ContainsRegex("\n small \\| 10\\.00\nsize=2 +\\| 20\\.00\n"));
 }
 
-TEST(Curves, AFailedPointIsSaidInItsCellAndBelow) {
+TEST(Curves, FailedPointIsMarkedInItsCellAndListedBelow) {
   const Sweep sweep = sweep_of(R"("vary": {"size": [8, 16]})");
   std::vector<CurvePoint> points = run(sweep, {"sim:cib"});
   points[1].record.status = RecordStatus::failed;

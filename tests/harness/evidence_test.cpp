@@ -1,10 +1,9 @@
 // Measured rows as command lines, what of them can run, their errors, and where curves bend.
 #include "harness/evidence/evidence.hpp"
 
-#include "harness/evidence/error_figures.hpp"
-#include "harness/evidence/fitted.hpp"
-#include "harness/evidence/knees.hpp"
-#include "harness/evidence/validation_text.hpp"
+#include "harness/evidence/calibration.hpp"
+#include "harness/evidence/measured_curves.hpp"
+#include "harness/evidence/validate.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {
@@ -39,7 +38,7 @@ std::vector<EvidenceOutcome> outcomes_of(const std::vector<EvidenceRow>& rows, c
   return evidence_outcomes(rows, records);
 }
 
-TEST(MeasuredRows, ARowIsACommandLineByTheRulesItMeets) {
+TEST(MeasuredRows, RowBecomesARunByTheMatchingRules) {
   const auto rows = rows_of("cib,READ,8,4,12.5,0.1,run-a\ncib,WRITE,16,4,9,0.1,uc_write\ncib,CAS,1,1,2,0,run-a\n");
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].point.run.params(), Json::parse(R"({"size": 8, "connection": "RC"})"));
@@ -51,17 +50,17 @@ TEST(MeasuredRows, ARowIsACommandLineByTheRulesItMeets) {
   EXPECT_EQ(rows[2].not_run, "not modelled: no CAS");
 }
 
-TEST(MeasuredRows, AFileOfNoFormOrAWrongLineIsOneLine) {
+TEST(MeasuredRows, UnknownFormOrInvalidLineIsAOneLineError) {
   const MeasuredForms forms(Json::parse(kForms), "forms");
   EXPECT_THAT(error_of([&] { forms.rows("a,b\n", "x.csv"); }),
-              HasSubstr("x.csv:1: columns of no known set: there are toy ("));
+              HasSubstr("x.csv:1: unknown columns; known sets: toy ("));
   EXPECT_EQ(error_of([] { rows_of("cib,READ,8\n"); }), "t.csv:2: expected 7 cells, got 3");
   EXPECT_EQ(error_of([] { rows_of("cib,READ,8,4,fast,0,s\n"); }),
             R"(t.csv:2: mops: expected a number above 0, got "fast")");
 }
 
 // The files that ship, and the programs that there will be.
-TEST(MeasuredRows, EveryRowThatShipsIsARun) {
+TEST(MeasuredRows, EveryInstalledRowIsARun) {
   std::map<std::string, int> sets;
   for (const EvidenceRow& row : all_evidence()) {
     if (row.columns.empty()) continue;
@@ -80,7 +79,7 @@ TEST(MeasuredRows, EveryRowThatShipsIsARun) {
   EXPECT_EQ(sets["connectx6"], 219);
 }
 
-TEST(Evidence, ARowIsNotRunWithoutItsProfileProgramOrOption) {
+TEST(Evidence, RowWithoutProfileProgramOrOptionIsNotRun) {
   const FakeBenchmark fake("true");
   auto rows = rows_of("cib,READ,8,4,12.5,0.1,a\ncx99,READ,8,4,12.5,0.1,a\n");
   rows.push_back(rows[0]);
@@ -90,7 +89,7 @@ TEST(Evidence, ARowIsNotRunWithoutItsProfileProgramOrOption) {
   rows.push_back(rows[0]);
   rows[4].point.run.benchmark = "recv_rate";
   Programs programs(fake.folder());
-  note_not_run(rows, programs);
+  set_not_run_reasons(rows, programs);
   EXPECT_EQ(rows[0].not_run, "");
   EXPECT_EQ(rows[1].not_run, "no profile cx99");
   EXPECT_EQ(rows[2].not_run, "no benchmark all_to_everyone");
@@ -98,17 +97,17 @@ TEST(Evidence, ARowIsNotRunWithoutItsProfileProgramOrOption) {
   EXPECT_EQ(rows[4].not_run, "no program recv_rate");
 }
 
-TEST(Evidence, ADrawIsSeededAndHasNoNumberTwice) {
-  const auto first = drawn(100, 40, 7);
-  EXPECT_EQ(first, drawn(100, 40, 7));
-  EXPECT_NE(first, drawn(100, 40, 8));
+TEST(Evidence, DrawIsSeededWithoutDuplicates) {
+  const auto first = draw_numbers(100, 40, 7);
+  EXPECT_EQ(first, draw_numbers(100, 40, 7));
+  EXPECT_NE(first, draw_numbers(100, 40, 8));
   EXPECT_EQ(first.size(), 40u);
   EXPECT_TRUE(std::ranges::is_sorted(first));
   EXPECT_EQ(std::ranges::adjacent_find(first), first.end());
-  EXPECT_EQ(drawn(3, 40, 1), (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(draw_numbers(3, 40, 1), (std::vector<std::size_t>{0, 1, 2}));
 }
 
-TEST(Evidence, EachDifferentRunIsMadeOnceAndAFailureCostsItsRowOnly) {
+TEST(Evidence, EachDistinctRunHappensOnceAndAFailureAffectsOnlyItsRow) {
   const FakeBenchmark fake("echo x >> $dir/ran\ncase \"$all\" in *size=9*) exit 3;; esac\ncat \"$record\" >> \"$out\"");
   const auto rows = rows_of("cib,READ,8,4,5,0,a\ncib,READ,8,9,20,0,a\ncib,READ,9,4,5,0,a\n");
   const auto records = run_evidence(
@@ -122,7 +121,7 @@ TEST(Evidence, EachDifferentRunIsMadeOnceAndAFailureCostsItsRowOnly) {
   EXPECT_THAT(outcomes[2].failure, HasSubstr("exit status 3"));
 }
 
-TEST(Evidence, RowsOfOlderCommitsCountByTheirShape) {
+TEST(Evidence, RowsOfOlderCommitsCountByShape) {
   const auto rows = rows_of("cib,READ,1,1,10,0,abc\ncib,READ,2,1,20,0,abc\ncib,READ,4,1,40,0,abc\n");
   const auto twice = outcomes_of(rows, {20, 40, 80});
   for (const EvidenceOutcome& each : twice) EXPECT_NEAR(*each.error_percent, 0, 1e-9);
@@ -132,7 +131,7 @@ TEST(Evidence, RowsOfOlderCommitsCountByTheirShape) {
   EXPECT_FALSE(outcomes_of(two, {20, 40})[0].error_percent);
 }
 
-TEST(ErrorFigures, AreOfTheSizesOfErrors) {
+TEST(ErrorFigures, UseAbsoluteErrors) {
   std::vector<double> errors;
   for (int i = 1; i <= 10; ++i) errors.push_back(i % 2 == 0 ? i : -i);
   const ErrorFigures figures = error_figures(errors);
@@ -143,7 +142,7 @@ TEST(ErrorFigures, AreOfTheSizesOfErrors) {
   EXPECT_EQ(error_figures({}).rows, 0u);
 }
 
-TEST(Knees, AreWhereACurveStopsToRiseOrFalls) {
+TEST(Knees, AreWhereACurveStopsRisingOrFalls) {
   EXPECT_EQ(knee({10, 50, 91, 100, 95}), 2u);
   EXPECT_EQ(knee({95, 100, 99}), 0u);
   EXPECT_EQ(cliff({35.1, 48.0, 50.3, 38.1}), 3u);
@@ -152,10 +151,10 @@ TEST(Knees, AreWhereACurveStopsToRiseOrFalls) {
   EXPECT_EQ(cliff({10, 100, 90, 95}), std::nullopt);
 }
 
-TEST(Knees, AreComparedStepByStepOfTheSweep) {
+TEST(Knees, AreComparedInStepsOfTheSweep) {
   const auto rows = rows_of("cib,READ,8,1,35,0,a\ncib,READ,16,2,48,0,a\ncib,READ,24,3,50,0,a\ncib,READ,32,4,38,0,a\n");
   const auto right_curves = measured_curves(outcomes_of(rows, {34, 49, 52, 40}));
-  const auto right = bends(right_curves);
+  const auto right = compare_bends(right_curves);
   ASSERT_EQ(right.size(), 2u);
   EXPECT_EQ(right[0].kind, "knee");
   EXPECT_EQ(right[0].theirs, 16);
@@ -163,35 +162,35 @@ TEST(Knees, AreComparedStepByStepOfTheSweep) {
   EXPECT_EQ(right[1].ours, 32);
   EXPECT_TRUE(right[0].near && right[1].near);
   const auto flat_curves = measured_curves(outcomes_of(rows, {34, 49, 52, 53}));
-  const auto flat = bends(flat_curves);  // the cliff is missing
+  const auto flat = compare_bends(flat_curves);  // the cliff is missing
   EXPECT_STREQ(flat[1].verdict(), "missing");
   EXPECT_EQ(flat[1].ours, std::nullopt);
   const auto early_curves = measured_curves(outcomes_of(rows, {52, 30, 30, 30}));  // it falls, and never rises
-  const auto early = bends(early_curves);
+  const auto early = compare_bends(early_curves);
   EXPECT_STREQ(early[0].verdict(), "within a step");
   EXPECT_STREQ(early[1].verdict(), "elsewhere");
   const std::vector<EvidenceRow> few(rows.begin(), rows.begin() + 3);
   EXPECT_TRUE(measured_curves(outcomes_of(few, {1, 2, 3})).empty());
 }
 
-TEST(MeasuredCurves, AreDrawnBesideOurs) {
+TEST(MeasuredCurves, AreDrawnWithOurs) {
   const auto rows = rows_of("cib,READ,8,1,35,0,a\ncib,READ,16,2,48,0,a\ncib,READ,24,3,50,0,a\ncib,READ,32,4,38,0,a\n");
   TempFolder folder;
-  std::vector<std::filesystem::path> drawn;
+  std::vector<std::filesystem::path> figures;
   try {
-    drawn = draw_curves(measured_curves(outcomes_of(rows, {34, 49, 52, 40})), folder.file("figures"));
+    figures = draw_curves(measured_curves(outcomes_of(rows, {34, 49, 52, 40})), folder.file("figures"));
   } catch (const Error& error) {
     if (std::string(error.what()).find("not installed") != std::string::npos) GTEST_SKIP() << error.what();
     throw;
   }
-  ASSERT_EQ(drawn.size(), 1u);
-  EXPECT_EQ(drawn[0].filename(), "a-cib-window.svg");
-  const std::string figure = read_text(drawn[0]);
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_EQ(figures[0].filename(), "a-cib-window.svg");
+  const std::string figure = read_text(figures[0]);
   EXPECT_THAT(figure, HasSubstr("SIMULATED"));
   EXPECT_THAT(figure, HasSubstr("verb=READ"));
 }
 
-TEST(Fitted, AParameterNamesARowItsSourceOrItsSet) {
+TEST(Fitted, ParameterNamesARowItsSourceOrItsSet) {
   const auto rows = rows_of("cib,READ,8,4,12.5,0.1,run-a\n");
   for (const char* name : {"toy", "run-a", "run-a: verb=READ window=8 batch=4"}) {
     EXPECT_TRUE(is_fitted_to(name, rows[0])) << name;
@@ -199,19 +198,19 @@ TEST(Fitted, AParameterNamesARowItsSourceOrItsSet) {
   EXPECT_FALSE(is_fitted_to("run-b", rows[0]));
 }
 
-TEST(Validation, TheTextHasEveryRowWithItsErrorOrItsReason) {
+TEST(Validation, TextHasEveryRowWithErrorOrReason) {
   auto rows = rows_of("cib,READ,8,4,10,0,a\ncib,READ,16,4,10,0,a\n");
   Validation validation;
   validation.outcomes = outcomes_of(rows, {9, 10});
   EXPECT_TRUE(validation.good());
   EXPECT_THAT(validation_summary(validation),
-              testing::ContainsRegex("cib +measured +prediction +\\| +2 +5\\.0 +10\\.0 +10\\.0 \\| kept"));
+              testing::ContainsRegex("cib +measured +prediction +\\| +2 +5\\.0 +10\\.0 +10\\.0 \\| met"));
   EXPECT_THAT(validation_rows(validation),
               testing::ContainsRegex("window=8 batch=4 +\\| +10 +9\\.00 +-10\\.0 \\| prediction"));
   rows[1].not_run = "no profile";
   validation.outcomes = outcomes_of(rows, {5, 10});
   EXPECT_FALSE(validation.good());
-  EXPECT_THAT(validation_summary(validation), HasSubstr("NOT kept"));
+  EXPECT_THAT(validation_summary(validation), HasSubstr("NOT met"));
   EXPECT_THAT(validation_summary(validation), HasSubstr("not run: 1 row of toy on cib: no profile\n"));
   EXPECT_THAT(validation_rows(validation),
               testing::ContainsRegex("window=16 batch=4 +\\| +10 \\| not run: no profile"));

@@ -31,7 +31,7 @@ bool within(const PublishedPoint& point, double value) {
   return within_limits({.row = &point, .value = value, .failure = ""});
 }
 
-TEST(Reproduce, CalibratedRowsMayBeOffByThreePercentPredictedOnesByTen) {
+TEST(Reproduce, LimitIsThreePercentForCalibratedRowsTenForPredicted) {
   const PublishedPoint fitted = row("f", 100, true), free = row("p", 100, false);
   EXPECT_TRUE(within(fitted, 102.9));
   EXPECT_TRUE(within(fitted, 97.1));
@@ -41,14 +41,14 @@ TEST(Reproduce, CalibratedRowsMayBeOffByThreePercentPredictedOnesByTen) {
   EXPECT_FALSE(within(free, 89.9));
 }
 
-TEST(Reproduce, ARowMayHaveALimitOfItsOwn) {
+TEST(Reproduce, RowCanHaveItsOwnLimit) {
   PublishedPoint point = row("p", 100, false);
   point.tolerance_percent = 25;
   EXPECT_TRUE(within(point, 124));
   EXPECT_FALSE(within(point, 126));
 }
 
-TEST(Reproduce, ABoundHoldsOnItsSideHoweverFarOff) {
+TEST(Reproduce, BoundHoldsAtAnyDistanceOnItsSide) {
   PublishedPoint point = row("p", 100, false);
   point.comparison = Comparison::at_least;
   EXPECT_TRUE(within(point, 1000));
@@ -60,13 +60,13 @@ TEST(Reproduce, ABoundHoldsOnItsSideHoweverFarOff) {
   EXPECT_FALSE(within(point, 111));
 }
 
-TEST(Reproduce, ARowThatFailedIsNotWithinAndOneThatIsNotRunIs) {
+TEST(Reproduce, FailedRowIsOutsideAndSkippedRowIsWithinLimits) {
   const PublishedPoint point = row("f", 100, true);
   EXPECT_FALSE(within_limits({.row = &point, .value = {}, .failure = "no"}));
   EXPECT_TRUE(within_limits({.row = &point, .value = {}, .failure = "", .missing = "needs a system"}));
 }
 
-TEST(Reproduce, ARowIsNotRunForWhatItNeedsOrWithoutAProfile) {
+TEST(Reproduce, RowWithNeedsOrWithoutProfileIsNotRun) {
   PublishedPoint point = row("f", 100, true);
   EXPECT_EQ(not_run_reason(point), "");
   point.cluster = "susitna";
@@ -75,7 +75,7 @@ TEST(Reproduce, ARowIsNotRunForWhatItNeedsOrWithoutAProfile) {
   EXPECT_EQ(not_run_reason(point), "needs a system");
 }
 
-TEST(Reproduce, TheTableHasEveryRowAndASummary) {
+TEST(Reproduce, TableHasEveryRowAndASummary) {
   const PublishedPoint good = row("good", 80, true), off = row("off", 100, false), broken = row("broken", 5, true);
   const PublishedPoint later = row("later", 97.2, false);
   const std::string text = reproduction_text(
@@ -85,25 +85,24 @@ TEST(Reproduce, TheTableHasEveryRowAndASummary) {
   EXPECT_THAT(text, testing::ContainsRegex("off .* 100 +88\\.00 +-12\\.0 \\| predicted +OFF by more than 10 %\n"));
   EXPECT_THAT(text, testing::ContainsRegex("broken .*FAILED: no QP\n"));
   EXPECT_THAT(text, HasSubstr("not run: later: needs the sequencer\n"));
-  EXPECT_THAT(text,
-              testing::EndsWith("NOT within limits: 2 calibrated (3 % allowed), 1 NOT WITHIN, worst +1.0 %: good; "
-                                "1 predicted (10 % allowed), 1 NOT WITHIN, worst -12.0 %: off; 1 of 4 rows not "
-                                "run\n"));
+  EXPECT_THAT(text, testing::EndsWith("NOT within limits: 2 calibrated (3 % allowed), 1 outside, worst +1.0 %: good; "
+                                      "1 predicted (10 % allowed), 1 outside, worst -12.0 %: off; 1 of 4 rows not "
+                                      "run\n"));
 }
 
-TEST(Reproduce, AllWithinLimitsIsSaidSo) {
+TEST(Reproduce, SummarySaysAllWithinLimits) {
   const PublishedPoint good = row("good", 80, true);
   EXPECT_THAT(reproduction_text({{&good, 80, ""}}), HasSubstr("\nall within limits: 1 calibrated"));
 }
 
-TEST(Reproduce, NothingIsCalledAllWhileARowIsMissing) {
+TEST(Reproduce, SummaryDoesNotSayAllIfARowIsMissing) {
   const PublishedPoint good = row("good", 80, true);
   const std::string text = reproduction_text({{&good, 80, ""}, {&good, {}, "", "no profile cx9"}});
-  EXPECT_THAT(text, HasSubstr("\nwhat ran is within limits: 1 calibrated"));
+  EXPECT_THAT(text, HasSubstr("\nall rows that ran are within limits: 1 calibrated"));
   EXPECT_THAT(text, HasSubstr("not run: good: no profile cx9\n"));
 }
 
-TEST(Reproduce, ARowOfAnotherMachineIsShownAndNotJudged) {
+TEST(Reproduce, RowOfAnotherMachineIsShownButNotChecked) {
   PublishedPoint host = row("far", 2.6, false);
   host.cluster = "e5-2680";
   host.on_host = true;
@@ -112,14 +111,14 @@ TEST(Reproduce, ARowOfAnotherMachineIsShownAndNotJudged) {
   const PublishedPoint good = row("good", 80, true);
   EXPECT_EQ(runs_of(good).at(0).fabric(), "sim:cib");
   const std::string text = reproduction_text({{&host, 1.3, ""}, {&good, 80, ""}});
-  EXPECT_THAT(text, HasSubstr("this machine, for what it is worth; published: e5-2680\n"));
+  EXPECT_THAT(text, HasSubstr("this machine (not checked); published: e5-2680\n"));
   EXPECT_THAT(text, testing::ContainsRegex("far +\\| Table 4 \\| Mops +\\| +2\\.6 +1\\.30"));
   EXPECT_THAT(text, HasSubstr("\nall within limits: 1 calibrated"));
-  EXPECT_THAT(text, HasSubstr("0 predicted (10 % allowed); 1 of another machine, not judged; 0 of 2 rows not run"));
-  EXPECT_THAT(reproduction_text({{&host, 1.3, ""}}), HasSubstr("\nnothing is judged: "));
+  EXPECT_THAT(text, HasSubstr("0 predicted (10 % allowed); 1 of another machine, not checked; 0 of 2 rows not run"));
+  EXPECT_THAT(reproduction_text({{&host, 1.3, ""}}), HasSubstr("\nnothing was checked: "));
 }
 
-TEST(RowValue, MayLieWithinTheResult) {
+TEST(RowValue, CanBeNestedInTheResult) {
   PublishedPoint point = row("r", 80, true);
   point.run.result_key = "in_turns.ratio";
   Record record = fake_record("sim:cib");
@@ -129,7 +128,7 @@ TEST(RowValue, MayLieWithinTheResult) {
   EXPECT_EQ(error_of([&] { row_value(point, record_of(point, record)); }), "r: the record has no in_turns.ratio");
 }
 
-TEST(RowValue, IsTheFigureOfTheRecordOrOneLine) {
+TEST(RowValue, IsTheFigureOfTheRecordOrAOneLineError) {
   const PublishedPoint point = row("r", 80, true);
   Record record = fake_record("sim:cib");
   EXPECT_EQ(row_value(point, record_of(point, record)), 10);
@@ -140,7 +139,7 @@ TEST(RowValue, IsTheFigureOfTheRecordOrOneLine) {
   EXPECT_EQ(error_of([&] { row_value(point, record_of(point, record)); }), "r: exit status 3");
 }
 
-TEST(RowValue, OfTwoRunsIsTheirRatioOrDifference) {
+TEST(RowValue, OfTwoRunsIsRatioOrDifference) {
   PublishedPoint point = row("r", 80, true);
   PublishedRun second = point.run;
   second.benchmark = "recv_rate";
@@ -157,7 +156,7 @@ TEST(RowValue, OfTwoRunsIsTheirRatioOrDifference) {
   EXPECT_EQ(row_value(point, records), 18);
 }
 
-TEST(RowValue, OfACurveIsAPlaceOnIt) {
+TEST(RowValue, OfACurveIsAPositionOnIt) {
   PublishedPoint point = row("r", 4, false);
   point.along = CurvePlace{.option = "threads", .values = {1, 2, 4}, .kind = CurvePlace::Kind::reaches};
   const std::vector<RowRun> runs = runs_of(point);
@@ -171,11 +170,11 @@ TEST(RowValue, OfACurveIsAPlaceOnIt) {
   }
   EXPECT_EQ(row_value(point, records), 2);
   point.along->kind = CurvePlace::Kind::holds;
-  EXPECT_EQ(error_of([&] { row_value(point, records); }), "r: the curve along threads has no such place: 4 9.1 10");
+  EXPECT_EQ(error_of([&] { row_value(point, records); }), "r: the curve along threads has no such position: 4 9.1 10");
 }
 
 // Kalia et al., ATC 2016, Appendix A and section 5.2.1.
-TEST(ModelValue, ReproducesTheRowsOfTheTableThatTheModelGives) {
+TEST(ModelValue, ReproducesTheModelledRowsOfTheTable) {
   int rows = 0;
   for (const PublishedPoint& point : load_published()) {
     if (!point.reproducible() || !point.modelled()) continue;
@@ -186,7 +185,7 @@ TEST(ModelValue, ReproducesTheRowsOfTheTableThatTheModelGives) {
 }
 
 // The row's own options reach the benchmark, and its record comes back.
-TEST(RunRow, RunsTheBenchmarkWithTheRowsOptions) {
+TEST(RunRow, RunsTheBenchmarkWithTheOptionsOfTheRow) {
   const FakeBenchmark fake("echo \"$all\" > $dir/arguments\ncat \"$record\" >> \"$out\"", "sim:cib");
   PublishedPoint point = row("r", 10, true);
   point.run.keys = {{.key = "connection", .run = "UD"},

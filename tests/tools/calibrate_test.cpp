@@ -1,16 +1,17 @@
-// What a joint fit is made of: the parameters of a profile, the rows, and their errors on changed profiles.
+// Parts of a joint fit: parameters of a profile, rows, and errors on changed profiles.
+#include "tools/calibrate/calibrate.hpp"
+
 #include <cmath>
 
-#include "harness/evidence/fit_rows.hpp"
+#include "harness/evidence/calibration.hpp"
 #include "tests/harness/fakes.hpp"
 #include "tests/harness/program.hpp"
 #include "tests/tools/toy_profile.hpp"
-#include "tools/calibrate/fit_measurer.hpp"
 
 namespace verbscope {
 namespace {
 
-TEST(CalibratedParameters, AreThoseOfTheProfileThatSaySo) {
+TEST(CalibratedParameters, AreTheMarkedParametersOfTheProfile) {
   const auto parameters = toy_parameters();
   ASSERT_EQ(parameters.size(), 2u);
   EXPECT_EQ(parameters[0].name, "nic.send_ns");
@@ -21,7 +22,7 @@ TEST(CalibratedParameters, AreThoseOfTheProfileThatSaySo) {
   EXPECT_FALSE(parameters[1].integer);
 }
 
-TEST(CalibratedParameters, WithoutARowOrAValueAboveZeroAreErrors) {
+TEST(CalibratedParameters, WithoutRowOrPositiveValueAreErrors) {
   for (const char* text : {R"({"a": {"value": 1, "source": "calibrated", "cite": "c"}})",
                            R"({"a": {"value": 0, "source": "calibrated", "row": "r", "cite": "c"}})"}) {
     const Json profile = Json::parse(text);
@@ -29,19 +30,19 @@ TEST(CalibratedParameters, WithoutARowOrAValueAboveZeroAreErrors) {
   }
 }
 
-TEST(CalibratedParameters, AreNumbers) {
+TEST(CalibratedParameters, ExcludeNames) {
   const Json profile = Json::parse(R"({"a": {"value": "oldest", "source": "calibrated", "row": "r", "cite": "c"}})");
   EXPECT_THAT(calibrated_parameters(profile, "toy.json"), testing::IsEmpty());
 }
 
-TEST(CalibratedParameters, AreRewrittenWithWhatTheyWereFittedToAndNothingElse) {
+TEST(CalibratedParameters, ReplaceChangesOnlyValuesAndRows) {
   const Json changed = with_values(Json::parse(kProfile), toy_parameters(), {49.7, 95.250001});
   std::string expected = kProfile;
   expected.replace(expected.find("100"), 3, "50");
   expected.replace(expected.find("\"send\""), 6, "\"60 rows, seed 1\"");
   expected.replace(expected.find("50.5"), 4, "95.25");
   expected.replace(expected.find("\"recv\", \"cite\""), 6, "\"60 rows, seed 1\"");
-  EXPECT_EQ(rewritten(kProfile, toy_parameters(), changed, "60 rows, seed 1", "t"), expected);
+  EXPECT_EQ(replace_parameters(kProfile, toy_parameters(), changed, "60 rows, seed 1", "t"), expected);
 }
 
 EvidenceRow row_of(const std::string& id, bool calibration, bool measured) {
@@ -56,7 +57,7 @@ EvidenceRow row_of(const std::string& id, bool calibration, bool measured) {
   return row;
 }
 
-TEST(FitRows, ArePublishedCalibrationAndADrawOfTheMeasured) {
+TEST(FitRows, ArePublishedCalibrationRowsAndDrawnMeasuredRows) {
   std::vector<EvidenceRow> rows{row_of("fitted", true, false), row_of("predicted", false, false),
                                 row_of("elsewhere", true, false), row_of("later", true, false),
                                 row_of("bound", true, false)};
@@ -75,7 +76,7 @@ TEST(FitRows, ArePublishedCalibrationAndADrawOfTheMeasured) {
             (std::vector<std::size_t>{0}));
 }
 
-TEST(FitRows, AJointFitHasANameThatReadsBack) {
+TEST(FitRows, JointFitNameParsesBack) {
   const JointFitName name{.rows = 60, .seed = 7};
   EXPECT_EQ(parse_joint_fit(name.text())->seed, 7u);
   for (const char* other : {"atc16-t5-send-cx3", "60 rows, seed x", " rows, seed 1"}) {
@@ -83,8 +84,8 @@ TEST(FitRows, AJointFitHasANameThatReadsBack) {
   }
 }
 
-// The fake's rate is a hundredth of send_ns in the profile that it is given.
-TEST(FitMeasurer, RunsTheRowsOnChangedProfilesOnce) {
+// The fake returns a rate of send_ns / 100 from its profile.
+TEST(FitMeasurer, RunsRowsOnceOnEachChangedProfile) {
   const FakeBenchmark fake(
       "echo x >> $dir/ran\nfor a in \"$@\"; do case \"$a\" in --fabric=sim:*) p=${a#*sim:};; --size=bad) exit 3;; "
       "esac; done\n"
@@ -104,7 +105,7 @@ TEST(FitMeasurer, RunsTheRowsOnChangedProfilesOnce) {
 
 const std::string kCalibrate = VERBSCOPE_BINARY_DIR "/bin/calibrate";
 
-TEST(Calibrate, RefusesAClusterThatDoesNotExist) {
+TEST(Calibrate, UnknownClusterIsAnError) {
   const Ran ran = run({"cibb"}, kCalibrate);
   EXPECT_NE(ran.end, "exit status 0");
   EXPECT_THAT(ran.err, testing::AllOf(testing::StartsWith("calibrate: "), testing::HasSubstr("cibb")));
@@ -112,7 +113,7 @@ TEST(Calibrate, RefusesAClusterThatDoesNotExist) {
 
 // ConnectX has two parameters and two rows: a parameter that is off by half comes back, to a tenth of that, and only
 // when asked to.
-TEST(Calibrate, FitsTogetherAndWritesWhenAsked) {
+TEST(Calibrate, FitsAndWritesWithWriteOption) {
   TempFolder folder;
   const std::string profile = folder.file("cx.json");
   std::string before = read_text(VERBSCOPE_SOURCE_DIR "/configs/clusters/cx.json");
@@ -123,10 +124,11 @@ TEST(Calibrate, FitsTogetherAndWritesWhenAsked) {
   write_text(profile, before);
   const Ran ran = run({profile, "--known_within", "0"}, kCalibrate);
   EXPECT_EQ(ran.end, "exit status 0") << ran.err;
-  EXPECT_THAT(ran.out, testing::ContainsRegex("^cx: 2 parameters, nothing known of them, 2 rows, seed 1; .* at most 2 "
-                                              "h 00 min by the clock, at least about [0-9.]+ (s|min)"));
+  EXPECT_THAT(ran.out,
+              testing::ContainsRegex("^cx: 2 parameters, no known values, 2 rows, seed 1; .* at most 2 h 00 min, "
+                                     "at least about [0-9.]+ (s|min)"));
   EXPECT_THAT(ran.out, testing::ContainsRegex("atc16-t5-recv-cx .* -[0-9.]+ +[-+]?[0-9.]+ "));
-  EXPECT_THAT(ran.out, testing::HasSubstr("rows left out are off by"));
+  EXPECT_THAT(ran.out, testing::HasSubstr("error of rows left out"));
   EXPECT_EQ(read_text(profile), before);
   EXPECT_EQ(run({profile, "--known_within", "0", "--write"}, kCalibrate).end, "exit status 0");
   const std::string after = read_text(profile);

@@ -1,4 +1,4 @@
-// Joint fits, on clusters whose rates are formulas, so that the right parameters are known.
+// Joint fits on clusters whose rates are formulas, so the right parameters are known.
 #include "tools/calibrate/joint_fit.hpp"
 
 #include <chrono>
@@ -7,10 +7,9 @@
 #include <numeric>
 #include <thread>
 
-#include "harness/evidence/fit_rows.hpp"
+#include "harness/evidence/calibration.hpp"
 #include "tests/harness/fakes.hpp"
 #include "tests/tools/toy_profile.hpp"
-#include "tools/calibrate/bobyqa.hpp"
 
 namespace verbscope {
 namespace {
@@ -37,7 +36,7 @@ TEST(Bobyqa, FindsTheMinimumOfAValley) {
   EXPECT_NEAR(found.at[1], 1, 0.04);
 }
 
-TEST(Bobyqa, StaysInTheBoxAndWithinTheEvaluations) {
+TEST(Bobyqa, StaysWithinBoxAndEvaluationLimit) {
   int calls = 0;
   const auto slope = [&calls](const std::vector<double>& x) {
     ++calls;
@@ -53,7 +52,7 @@ TEST(Bobyqa, StaysInTheBoxAndWithinTheEvaluations) {
   EXPECT_NEAR(found.at[1], 3, 0.05);
 }
 
-TEST(Bobyqa, TakesOneNumberAndAStartAtTheBoundAndFlatPlaces) {
+TEST(Bobyqa, AcceptsOneVariableStartAtBoundAndFlatFunctions) {
   const auto bowl = [](const std::vector<double>& x) { return (x[0] - 0.5) * (x[0] - 0.5); };
   EXPECT_NEAR(minimise(bowl, {1}, {.lower = {0}, .upper = {1}}, 0.2, {.evaluations = 50, .seconds = 60}).at[0], 0.5,
               0.01);
@@ -62,7 +61,7 @@ TEST(Bobyqa, TakesOneNumberAndAStartAtTheBoundAndFlatPlaces) {
             7);
 }
 
-TEST(Bobyqa, BeginsWithTheSamePointsWhateverTheFunction) {
+TEST(Bobyqa, FirstPointsDoNotDependOnTheFunction) {
   const auto points = [](double sign) {
     std::vector<std::vector<double>> out;
     minimise([&](const std::vector<double>& x) { return out.push_back(x), sign * (x[0] + 2 * x[1] * x[1]); }, {1, 1},
@@ -73,7 +72,7 @@ TEST(Bobyqa, BeginsWithTheSamePointsWhateverTheFunction) {
   EXPECT_EQ(points(1), points(-1));
 }
 
-TEST(Bobyqa, HandsOnWhatTheFunctionThrows) {
+TEST(Bobyqa, RethrowsExceptionsOfTheFunction) {
   int calls = 0;
   const auto broken = [&calls](const std::vector<double>& x) {
     if (++calls == 3) fail("no more");
@@ -86,7 +85,7 @@ TEST(Bobyqa, HandsOnWhatTheFunctionThrows) {
   EXPECT_EQ(calls, 3);
 }
 
-TEST(Folds, AreDisjointCoverAllAndAreSeeded) {
+TEST(Folds, AreDisjointCompleteAndSeeded) {
   const auto first = folds(23, 5, 3);
   EXPECT_EQ(first, folds(23, 5, 3));
   EXPECT_NE(first, folds(23, 5, 4));
@@ -106,13 +105,13 @@ TEST(JointFit, FindsCoupledParametersTogether) {
   const JointFit fit = fit_jointly(toy_parameters(), {.rows = 20, .evaluations = 200, .seconds = 60}, toy_errors);
   EXPECT_EQ(fit.all.values[0], 50);
   EXPECT_NEAR(fit.all.values[1], 95, 1);
-  for (const Fitted& fold : fit.left_out) {
+  for (const FitResult& fold : fit.left_out) {
     for (const double error : fold.errors) EXPECT_NEAR(error, 0, 0.02);
   }
 }
 
-// A row that no parameter can follow pulls the fit to all rows; the fold without it does not know of it.
-TEST(JointFit, AFoldKnowsNothingOfTheRowsLeftOutNorOfTheFitToAll) {
+// A row that no parameter can match shifts the fit to all rows, but not the fold without it.
+TEST(JointFit, FoldIsIndependentOfItsRowsAndOfTheFitToAll) {
   std::vector<std::vector<double>> first_values;
   const auto odd = [&](const std::vector<double>& values, const std::vector<std::size_t>& rows) {
     if (rows.size() < 20 && (first_values.empty() || values == first_values.front())) first_values.push_back(values);
@@ -127,21 +126,21 @@ TEST(JointFit, AFoldKnowsNothingOfTheRowsLeftOutNorOfTheFitToAll) {
   const JointFit fit = fit_jointly(parameters, {.rows = 20, .evaluations = 200, .seconds = 60}, odd);
   EXPECT_GE(first_values.size(), 5u);  // each fold asks for the starting values
   EXPECT_EQ(first_values.front(), (std::vector<double>{100, 50.5}));
-  std::size_t judged = 0;
-  for (const Fitted& fold : fit.left_out) {
-    judged += fold.judged.size();
-    const auto seven = std::ranges::find(fold.judged, 7u);
-    if (seven == fold.judged.end()) continue;
+  std::size_t tested = 0;
+  for (const FitResult& fold : fit.left_out) {
+    tested += fold.tested.size();
+    const auto seven = std::ranges::find(fold.tested, 7u);
+    if (seven == fold.tested.end()) continue;
     EXPECT_NEAR(fold.values[0], 50, 1);
-    EXPECT_NEAR(fold.errors[static_cast<std::size_t>(seven - fold.judged.begin())], 2, 0.05);
+    EXPECT_NEAR(fold.errors[static_cast<std::size_t>(seven - fold.tested.begin())], 2, 0.05);
   }
-  EXPECT_EQ(judged, 20u);
+  EXPECT_EQ(tested, 20u);
   EXPECT_GT(std::abs(fit.all.values[0] - 50) + std::abs(fit.all.values[1] - 95), 5);
 }
 
 // Three rows say 10 % more, each as far off at the start as a tenth is: the fourth of four votes is the starting
 // value's.
-TEST(JointFit, AStartingValueThatIsKnownCountsAsARow) {
+TEST(JointFit, KnownStartingValueCountsAsARow) {
   const auto three_rows = [](const std::vector<double>& values, const std::vector<std::size_t>& rows) {
     return std::vector<double>(rows.size(), std::log(values[1] / (50.5 * 1.1)));
   };
@@ -152,14 +151,14 @@ TEST(JointFit, AStartingValueThatIsKnownCountsAsARow) {
   EXPECT_NEAR(std::log(fit.left_out[0].values[1] / 50.5), 2. / 3 * std::log(1.1), 0.002);
 }
 
-TEST(JointFit, EndsByTheClockEvenWhereEvaluationsGetSlower) {
+TEST(JointFit, EndsAtTheTimeLimitWithSlowEvaluations) {
   int calls = 0;
   const auto slow = [&calls](const std::vector<double>& values, const std::vector<std::size_t>& rows) {
     std::this_thread::sleep_for(std::chrono::milliseconds(calls++ == 0 ? 1 : 10));
     return toy_errors(values, rows);
   };
   std::vector<int> evaluations;
-  const FitPlan plan{.rows = 20, .evaluations = 100000, .seconds = 0.3, .ended = [&](const Fitted& fit) {
+  const FitPlan plan{.rows = 20, .evaluations = 100000, .seconds = 0.3, .ended = [&](const FitResult& fit) {
                        evaluations.push_back(fit.evaluations);
                      }};
   fit_jointly(toy_parameters(), plan, slow);
@@ -171,7 +170,7 @@ TEST(JointFit, EndsByTheClockEvenWhereEvaluationsGetSlower) {
 
 // Of two parameters BOBYQA takes five evaluations before its first step. The start is known already, as to recalibrate,
 // which foretells the time from it; four of 40 ms are more than a sixth of the time.
-TEST(JointFit, GivesEveryFitTheEvaluationsWithWhichItBegins) {
+TEST(JointFit, EveryFitGetsItsFirstEvaluations) {
   std::map<std::vector<double>, std::vector<double>> known;
   const LogErrors remembering = [&known](const std::vector<double>& values, const std::vector<std::size_t>& rows) {
     const auto [place, is_new] = known.try_emplace(values);
@@ -186,7 +185,7 @@ TEST(JointFit, GivesEveryFitTheEvaluationsWithWhichItBegins) {
     return errors;
   };
   std::vector<int> evaluations;
-  const FitPlan plan{.rows = 20, .evaluations = 100000, .seconds = 0.6, .ended = [&](const Fitted& fit) {
+  const FitPlan plan{.rows = 20, .evaluations = 100000, .seconds = 0.6, .ended = [&](const FitResult& fit) {
                        evaluations.push_back(fit.evaluations);
                      }};
   fit_jointly(toy_parameters(), plan, remembering);
@@ -194,7 +193,7 @@ TEST(JointFit, GivesEveryFitTheEvaluationsWithWhichItBegins) {
   EXPECT_THAT(evaluations, testing::Each(testing::Ge(5)));
 }
 
-TEST(JointFit, TakesNoMoreThanTwelveEvaluationsForEachParameterAndOne) {
+TEST(JointFit, UsesAtMostTwelveEvaluationsPerParameterAndOne) {
   EXPECT_EQ(enough_evaluations(2), 36);
 }
 

@@ -1,7 +1,7 @@
 // A profile with two calibrated parameters.
 #pragma once
 
-#include "harness/evidence/calibrated_parameters.hpp"
+#include "harness/evidence/calibration.hpp"
 
 namespace verbscope {
 

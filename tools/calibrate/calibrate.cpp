@@ -9,17 +9,33 @@
 #include "common/files.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
-#include "harness/evidence/error_figures.hpp"
-#include "harness/evidence/fit_rows.hpp"
+#include "harness/evidence/calibration.hpp"
+#include "harness/evidence/evidence.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"
-#include "tools/calibrate/bobyqa.hpp"
-#include "tools/calibrate/fit_measurer.hpp"
 #include "tools/calibrate/joint_fit.hpp"
 
 namespace verbscope {
 namespace {
+
+constexpr double kFailedLogError = 2.302585;  // ln 10
+
+// The status of a record and the numbers of its result: all that an error needs.
+Record without_details(const Record& record) {
+  Record out;
+  out.status = record.status;
+  out.reason = record.reason;
+  for (const auto& [key, value] : record.result.items()) {
+    if (value.is_number()) out.result[key] = value;
+  }
+  return out;
+}
+
+double log_error(const EvidenceOutcome& outcome) {
+  if (!outcome.failure.empty()) return kFailedLogError;
+  return outcome.error_percent ? std::log(std::max(0.001, 1 + *outcome.error_percent / 100)) : 0;
+}
 
 constexpr std::size_t kFolds = 5;
 
@@ -27,7 +43,7 @@ std::vector<EvidenceRow> chosen_rows(const std::string& cluster, const JointFitN
                                      const std::filesystem::path& folder) {
   std::vector<EvidenceRow> all = all_evidence(), rows;
   Programs programs(folder);
-  note_not_run(all, programs);
+  set_not_run_reasons(all, programs);
   for (const std::size_t i : rows_to_fit(all, cluster, name)) rows.push_back(all[i]);
   return rows;
 }
@@ -43,11 +59,11 @@ double root_mean_square(const std::vector<double>& errors) {
                    static_cast<double>(errors.size()));
 }
 
-// The errors of all rows, each by the fit that left it out.
+// The error of each row in the fit that left it out.
 std::vector<double> left_out_errors(const JointFit& fit) {
   std::vector<double> errors(fit.all.errors.size());
-  for (const Fitted& fold : fit.left_out) {
-    for (std::size_t i = 0; i < fold.judged.size(); ++i) errors[fold.judged[i]] = fold.errors[i];
+  for (const FitResult& fold : fit.left_out) {
+    for (std::size_t i = 0; i < fold.tested.size(); ++i) errors[fold.tested[i]] = fold.errors[i];
   }
   return errors;
 }
@@ -57,7 +73,7 @@ std::string parameter_table(const std::vector<CalibratedParameter>& parameters, 
   TextTable table({{"", {{"parameter", true}}}, {"value", {{"before"}, {"fitted"}}}, {"folds", {{"least"}, {"most"}}}});
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     std::vector<double> values;
-    for (const Fitted& fold : fit.left_out) values.push_back(fold.values[i]);
+    for (const FitResult& fold : fit.left_out) values.push_back(fold.values[i]);
     const auto [least, most] = std::ranges::minmax(values);
     table.add_row({parameters[i].name, fmt::format("{:g}", parameters[i].value), fmt::format("{:g}", fit.all.values[i]),
                    fmt::format("{:g}", least), fmt::format("{:g}", most)});
@@ -78,7 +94,7 @@ std::string row_table(const std::vector<EvidenceRow>& rows, const JointFit& fit,
 
 std::string error_table(const JointFit& fit, std::size_t width) {
   TextTable table(
-      {{"", {{"error in %", true}}}, {"", {{"median"}, {"90 %"}, {"worst"}}}, {"", {{"of the logarithms"}}}});
+      {{"", {{"error in %", true}}}, {"", {{"median"}, {"90 %"}, {"worst"}}}, {"", {{"RMS of logarithms"}}}});
   const auto add = [&table](const char* name, const std::vector<double>& errors) {
     const ErrorFigures figures = error_figures(percents(errors));
     table.add_row({name, fmt::format("{:.1f}", figures.median), fmt::format("{:.1f}", figures.percentile_90),
@@ -87,19 +103,52 @@ std::string error_table(const JointFit& fit, std::size_t width) {
   add("before", fit.start_errors);
   add("fit to all rows", fit.all.errors);
   add("rows left out of their fit", left_out_errors(fit));
-  return table.text(width) +
-         fmt::format("rows left out are off by {:.2f} times what those of the fit are (root mean squares)\n",
-                     root_mean_square(left_out_errors(fit)) / root_mean_square(fit.all.errors));
+  return table.text(width) + fmt::format("error of rows left out / error of fitted rows: {:.2f} (root mean squares)\n",
+                                         root_mean_square(left_out_errors(fit)) / root_mean_square(fit.all.errors));
 }
 
-void tell_fit(const Fitted& fit, std::size_t rows, std::FILE* out) {
-  const bool all = fit.judged.size() == rows;
-  print_format(out, "{}: {} evaluations, {} by {:.4f} (root mean square of the logarithms)\n",
-               all ? "fitted to all rows" : fmt::format("fitted without {} rows", fit.judged.size()), fit.evaluations,
-               all ? "they are off" : "those are off", root_mean_square(fit.errors));
+void print_fit(const FitResult& fit, std::size_t rows, std::FILE* out) {
+  const bool all = fit.tested.size() == rows;
+  print_format(out, "{}: {} evaluations, {} {:.4f} (root mean square of the logarithms)\n",
+               all ? "fitted to all rows" : fmt::format("fitted without {} rows", fit.tested.size()), fit.evaluations,
+               all ? "error" : "error of those rows", root_mean_square(fit.errors));
 }
 
 }  // namespace
+
+FitMeasurer::FitMeasurer(std::vector<EvidenceRow> rows, Json profile, std::vector<CalibratedParameter> parameters,
+                         std::filesystem::path folder, std::size_t jobs, StopSource* stop)
+    : rows_(std::move(rows)),
+      profile_(std::move(profile)),
+      parameters_(std::move(parameters)),
+      folder_(std::move(folder)),
+      jobs_(jobs),
+      stop_(stop) {}
+
+std::vector<double> FitMeasurer::log_errors(const std::vector<double>& values, const std::vector<std::size_t>& rows) {
+  std::map<std::string, Record>& known = records_[values];
+  std::vector<EvidenceRow> chosen, missing;
+  for (const std::size_t i : rows) {
+    chosen.push_back(rows_[i]);
+    const auto runs = runs_of(rows_[i].point);
+    const bool all_known =
+        std::ranges::all_of(runs, [&known](const RowRun& run) { return known.contains(run.identity()); });
+    if (!all_known) missing.push_back(rows_[i]);
+  }
+  if (!missing.empty()) {
+    const std::string file = temp_.file(missing.front().point.cluster + ".json");
+    replace_file(file, with_values(profile_, parameters_, values).dump(2) + "\n");
+    const auto records = run_evidence(missing, {.folder = folder_,
+                                                .jobs = jobs_,
+                                                .stop = stop_,
+                                                .fabric = [&file](const std::string&) { return "sim:" + file; },
+                                                .finished = {}});
+    for (const auto& [identity, record] : records) known.insert_or_assign(identity, without_details(record));
+  }
+  std::vector<double> errors;
+  for (const EvidenceOutcome& outcome : evidence_outcomes(chosen, known)) errors.push_back(log_error(outcome));
+  return errors;
+}
 
 int calibrate(const CalibrateOptions& options, const std::filesystem::path& folder, std::FILE* out) {
   Interrupt interrupt;
@@ -111,13 +160,13 @@ int calibrate(const CalibrateOptions& options, const std::filesystem::path& fold
   if (parameters.empty()) fail("{}: no parameter is calibrated", path.string());
   const JointFitName name{.rows = options.rows, .seed = options.seed};
   const std::vector<EvidenceRow> rows = chosen_rows(cluster, name, folder);
-  if (rows.size() < 2) fail("{}: {} rows to fit, expected 2 and more", cluster, rows.size());
+  if (rows.size() < 2) fail("{}: {} rows to fit, expected at least 2", cluster, rows.size());
 
-  if (options.write) const OutputFile writable(path);  // known before the hours that a fit takes
+  if (options.write) const OutputFile writable(path);  // fails now rather than after hours
 
   FitMeasurer measurer(rows, profile, parameters, folder, job_count(options.jobs), &interrupt);
-  const LogErrors errors = [&measurer](const auto& values, const auto& places) {
-    return measurer.log_errors(values, places);
+  const LogErrors errors = [&measurer](const auto& values, const auto& indexes) {
+    return measurer.log_errors(values, indexes);
   };
   std::vector<double> start;
   std::vector<std::size_t> all(rows.size());
@@ -130,13 +179,14 @@ int calibrate(const CalibrateOptions& options, const std::filesystem::path& fold
   const std::chrono::duration<double> least(seconds * first_evaluations(parameters.size()));
   print_format(
       out,
-      "{}: {} parameters, {}, {} rows, seed {}; a fit to all of them and {} that leave a fold out: at most {} by the "
-      "clock, at least about {}\n",
+      "{}: {} parameters, {}, {} rows, seed {}; one fit to all rows and {} fits without one fold each: at most {}, at "
+      "least about {}\n",
       cluster, parameters.size(),
-      options.known_within > 0 ? fmt::format("known within {:g} %", options.known_within) : "nothing known of them",
+      options.known_within > 0 ? fmt::format("known within {:g} %", options.known_within) : "no known values",
       rows.size(), options.seed, std::min(kFolds, rows.size()), duration_text(std::chrono::duration<double>(budget)),
       duration_text(least));
-  if (least.count() > budget) fail_usage("{}: --hours {:g} is not enough: take fewer --rows", cluster, options.hours);
+  if (least.count() > budget)
+    fail_usage("{}: --hours {:g} is too short for a fit: use fewer --rows", cluster, options.hours);
   const JointFit fit =
       fit_jointly(parameters,
                   {.rows = rows.size(),
@@ -145,17 +195,17 @@ int calibrate(const CalibrateOptions& options, const std::filesystem::path& fold
                    .known_within = options.known_within / 100,
                    .evaluations = enough_evaluations(parameters.size()),
                    .seconds = budget - seconds,
-                   .ended = [out, &rows](const Fitted& fitted) { tell_fit(fitted, rows.size(), out); }},
+                   .ended = [out, &rows](const FitResult& fitted) { print_fit(fitted, rows.size(), out); }},
                   errors);
   const std::size_t width = terminal_width(out);
   print_format(out, "\n{}\n{}\n{}", row_table(rows, fit, width), parameter_table(parameters, fit, width),
                error_table(fit, width));
   if (options.write) {
     const Json changed = with_values(profile, parameters, fit.all.values);
-    replace_file(path, rewritten(text, parameters, changed, name.text(), path.string()));
+    replace_file(path, replace_parameters(text, parameters, changed, name.text(), path.string()));
     print_format(out, "written: {}\n", path.string());
   } else {
-    print_format(out, "nothing was written: --write puts the new values into {}\n", path.string());
+    print_format(out, "nothing written: use --write to store the new values in {}\n", path.string());
   }
   return 0;
 }

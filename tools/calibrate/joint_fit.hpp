@@ -1,23 +1,52 @@
-// All parameters of a profile fitted together to many rows, and the fit judged by rows that were left out of it.
+// Fits all parameters of a profile together to many rows, and tests the fit on rows left out of it. The optimiser is
+// NLopt's BOBYQA (Powell, DAMTP 2009/NA06): the minimum of a function within a box, without derivatives.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "harness/evidence/calibrated_parameters.hpp"
+#include "harness/evidence/calibration.hpp"
 
 namespace verbscope {
 
-// The logarithms of ours over theirs, of these rows, with these values of the parameters.
+struct Box {
+  std::vector<double> lower, upper;
+};
+
+struct Minimum {
+  std::vector<double> at;
+  double value = 0;
+  int evaluations = 0;
+};
+
+// The search ends after the evaluation during which a limit is reached.
+struct SearchLimit {
+  int evaluations = 0;
+  double seconds = 0;  // wall clock, above 0
+};
+
+using Objective = std::function<double(const std::vector<double>&)>;
+
+// Number of evaluations before BOBYQA's first step for this many variables. Their points depend only on the start, the
+// box and the step.
+int first_evaluations(std::size_t variables);
+
+// Searches for the minimum from `start`, which lies in the box. The first step is `step`, or less towards a nearer
+// bound. Ends at steps below a hundredth of that, or at the limit. The result is never worse than the start. An
+// exception of the objective ends the search and is rethrown.
+Minimum minimise(const Objective& objective, const std::vector<double>& start, const Box& box, double step,
+                 const SearchLimit& limit);
+
+// The logarithms of ours / theirs for these rows, with these parameter values.
 using LogErrors =
     std::function<std::vector<double>(const std::vector<double>& values, const std::vector<std::size_t>& rows)>;
 
-// The fit to some rows, and its errors on others.
-struct Fitted {
+// A fit to some rows, and its errors on the rows that test it.
+struct FitResult {
   std::vector<double> values;
   int evaluations = 0;
-  std::vector<std::size_t> judged;  // the rows of `errors`
+  std::vector<std::size_t> tested;  // the rows of `errors`
   std::vector<double> errors;       // logarithms
 };
 
@@ -25,28 +54,31 @@ struct FitPlan {
   std::size_t rows = 0;
   std::size_t folds = 5;
   std::uint64_t seed = 1;
-  double known_within = 0;  // how far off the starting values may be, a share of them; 0: nothing is known of them
-  int evaluations = 0;      // of each fit at most
-  double seconds = 0;  // of this machine, for all fits; the evaluation during which a fit's share passes is its last
-  std::function<void(const Fitted&)> ended = [](const Fitted&) {};  // called after each fit, that to all rows first
+  double known_within = 0;  // expected relative error of the starting values; 0: no penalty for moves
+  int evaluations = 0;      // maximum per fit
+  double seconds = 0;       // wall clock for all fits; a fit ends after the evaluation during which its share passes
+  std::function<void(const FitResult&)> ended = [](const FitResult&) {
+  };  // called after each fit, first the one to all rows
 };
 
 struct JointFit {
-  std::vector<double> start_errors;  // of all rows, before
-  Fitted all;                        // fitted to all rows and judged by them
-  std::vector<Fitted> left_out;      // a fold each: fitted to the rows of the others, judged by its own
+  std::vector<double> start_errors;  // of all rows, before the fit
+  FitResult all;                     // fitted to all rows and tested on them
+  std::vector<FitResult> left_out;   // one per fold: fitted to the other folds, tested on its own rows
 };
 
-// Minimises the sum of the squares of the log errors by BOBYQA on the logarithms of the parameters, each within a
-// factor of four of its value in the profile (a share at most 1). Where the starting values are known within a share, a
-// move of one parameter by that share costs as much as one more row that is as far off as the fit's rows are at the
-// start: the most probable values for errors and parameters that are normally distributed (ridge regression: Hoerl and
-// Kennard, Technometrics 12, 1970), so that a few rows do not settle many parameters. Every fold begins with the
-// profile's values, as the fit to all rows does, and knows nothing of that. The evaluations with which BOBYQA begins
-// are the same for each fit: they are made first, and `errors` should remember them.
+// Minimises the sum of squared log errors by BOBYQA on the logarithms of the parameters. Each stays within a factor of
+// four of its value in the profile; a share is at most 1.
+//
+// With `known_within`, moving one parameter by that share costs as much as one more row with the mean error of the rows
+// at the start. This is the most probable result for normally distributed errors and parameters (ridge regression:
+// Hoerl and Kennard, Technometrics 12, 1970), so a few rows do not determine many parameters.
+//
+// Every fold starts from the profile's values, without the result of the fit to all rows. The first evaluations of
+// BOBYQA are the same for every fit: they are made first, and `errors` should cache them.
 JointFit fit_jointly(const std::vector<CalibratedParameter>& parameters, const FitPlan& plan, const LogErrors& errors);
 
-// Twelve evaluations for each parameter and one: more gain nothing where the errors are those of a simulation.
+// Twelve evaluations per parameter, plus twelve. More gain nothing against the noise of a simulation.
 int enough_evaluations(std::size_t parameters);
 
 }  // namespace verbscope

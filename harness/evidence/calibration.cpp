@@ -1,0 +1,198 @@
+#include "harness/evidence/calibration.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "common/paths.hpp"
+
+namespace verbscope {
+namespace {
+
+using Pointer = nlohmann::json_pointer<std::string>;
+
+void collect(const Json& node, const Pointer& at, const std::string& name, const std::string& where,
+             std::vector<CalibratedParameter>& out) {
+  if (!node.is_object()) return;
+  if (node.contains("value") && node.value("source", Json()) == "calibrated") {
+    const std::string what = where + ": " + name;
+    JsonFields fields(node, what);
+    const Json& value = fields.at("value");
+    if (value.is_string()) return;  // a choice between mechanisms: no fit changes it
+    if (!value.is_number() || !(value.get<double>() > 0)) fields.fail_key("value", "expected a number above 0");
+    out.push_back({.pointer = at,
+                   .name = name,
+                   .row = fields.require<std::string>("row"),
+                   .integer = value.is_number_integer(),
+                   .value = value.get<double>()});
+    return;
+  }
+  for (const auto& [key, child] : node.items()) {
+    collect(child, at / key, name.empty() ? key : name + "." + key, where, out);
+  }
+}
+
+// Begin and end in `text` of the value under `path` ("section.key.value").
+std::pair<std::size_t, std::size_t> find_value(const std::string& text, const std::string& path,
+                                               const std::string& where) {
+  std::size_t at = 0;
+  std::string rest = path;
+  while (!rest.empty()) {
+    const std::string key = '"' + rest.substr(0, rest.find('.')) + '"';
+    rest.erase(0, std::min(rest.find('.'), rest.size() - 1) + 1);
+    while (true) {
+      at = text.find(key, at);
+      if (at == std::string::npos) fail("{}: cannot find {} in the text", where, path);
+      at += key.size();
+      const std::size_t colon = text.find_first_not_of(" \t\r\n", at);
+      if (colon != std::string::npos && text[colon] == ':') {
+        at = colon + 1;
+        break;
+      }
+    }
+  }
+  const std::size_t begin = text.find_first_not_of(" \t\r\n", at);
+  const std::size_t end = text[begin] == '"' ? text.find('"', begin + 1) + 1 : text.find_first_of(",} \t\r\n", begin);
+  return {begin, std::min(end, text.size())};
+}
+
+void replace_value(std::string& text, const std::string& path, const Json& value, const std::string& where) {
+  const auto [begin, end] = find_value(text, path, where);
+  text.replace(begin, end - begin, dump_json(value));
+}
+
+Json parameter_json(const CalibratedParameter& parameter, double value) {
+  return parameter.integer ? Json(static_cast<std::int64_t>(value)) : Json(value);
+}
+
+constexpr std::string_view kJointFitSeparator = " rows, seed ";
+
+// Drops rows that count by shape if there are too few of their source.
+void drop_lone_shapes(const std::vector<EvidenceRow>& rows, std::vector<std::size_t>& taken) {
+  std::map<std::string, std::size_t> sources;
+  for (const std::size_t i : taken) ++sources[rows[i].point.where];
+  std::erase_if(taken, [&](std::size_t i) { return rows[i].by_shape && sources[rows[i].point.where] < kMinShapeRows; });
+}
+
+// The rows that the parameters of a cluster were fitted to, by id.
+std::set<std::string> ids_fitted(const std::vector<CalibratedParameter>& parameters, const std::string& cluster,
+                                 const std::vector<EvidenceRow>& shipped) {
+  std::set<std::string> ids;
+  for (const CalibratedParameter& parameter : parameters) {
+    if (const auto joint = parse_joint_fit(parameter.row)) {
+      for (const std::size_t i : rows_to_fit(shipped, cluster, *joint)) ids.insert(shipped[i].point.id);
+    }
+    for (const EvidenceRow& row : shipped) {
+      if (row.point.cluster == cluster && is_fitted_to(parameter.row, row)) ids.insert(row.point.id);
+    }
+  }
+  return ids;
+}
+
+}  // namespace
+
+bool CalibratedParameter::is_share() const {
+  return name.ends_with("_share") || name.ends_with("_probability");
+}
+
+std::vector<CalibratedParameter> calibrated_parameters(const Json& profile, const std::string& where) {
+  std::vector<CalibratedParameter> out;
+  collect(profile, Pointer(), "", where, out);
+  return out;
+}
+
+double rounded_value(const CalibratedParameter& parameter, double value) {
+  return parameter.integer ? std::max(1.0, std::round(value)) : std::stod(fmt::format("{:.5g}", value));
+}
+
+Json with_values(Json profile, const std::vector<CalibratedParameter>& parameters, const std::vector<double>& values) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    profile[parameters[i].pointer / "value"] = parameter_json(parameters[i], rounded_value(parameters[i], values[i]));
+  }
+  return profile;
+}
+
+std::string replace_parameters(std::string text, const std::vector<CalibratedParameter>& parameters, Json profile,
+                               const std::string& row, const std::string& where) {
+  for (const CalibratedParameter& parameter : parameters) {
+    profile[parameter.pointer / "row"] = row;
+    for (const char* key : {"value", "row"}) {
+      replace_value(text, parameter.name + "." + key, profile.at(parameter.pointer / key), where);
+    }
+  }
+  if (parse_json_text(text, where) != profile) fail("{}: the text with the new values does not match them", where);
+  return text;
+}
+
+std::string JointFitName::text() const {
+  return fmt::format("{}{}{}", rows, kJointFitSeparator, seed);
+}
+
+std::optional<JointFitName> parse_joint_fit(const std::string& text) {
+  JointFitName name;
+  const std::size_t between = text.find(kJointFitSeparator);
+  if (between == std::string::npos) return std::nullopt;
+  std::from_chars(text.data(), text.data() + between, name.rows);
+  std::from_chars(text.data() + between + kJointFitSeparator.size(), text.data() + text.size(), name.seed);
+  return name.text() == text ? std::optional(name) : std::nullopt;
+}
+
+std::vector<std::size_t> rows_to_fit(const std::vector<EvidenceRow>& rows, const std::string& cluster,
+                                     const JointFitName& fit) {
+  std::vector<std::size_t> taken, measured;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const PublishedPoint& point = rows[i].point;
+    if (point.cluster != cluster || !rows[i].not_run.empty() || point.modelled()) continue;
+    if (point.comparison != Comparison::equals) continue;
+    if (!rows[i].columns.empty()) {
+      measured.push_back(i);
+    } else if (point.calibration && taken.size() < fit.rows) {
+      taken.push_back(i);
+    }
+  }
+  for (const std::size_t i : draw_numbers(measured.size(), fit.rows - taken.size(), fit.seed))
+    taken.push_back(measured[i]);
+  drop_lone_shapes(rows, taken);
+  std::ranges::sort(taken);
+  return taken;
+}
+
+std::vector<std::vector<std::size_t>> folds(std::size_t size, std::size_t count, std::uint64_t seed) {
+  std::vector<std::size_t> all(size);
+  std::iota(all.begin(), all.end(), 0);
+  std::mt19937_64 random(seed);
+  for (std::size_t i = 0; i < size; ++i) std::swap(all[i], all[i + random() % (size - i)]);
+  std::vector<std::vector<std::size_t>> out(count);
+  for (std::size_t i = 0; i < size; ++i) out[i % count].push_back(all[i]);
+  for (auto& fold : out) std::ranges::sort(fold);
+  return out;
+}
+
+bool is_fitted_to(const std::string& name, const EvidenceRow& row) {
+  const bool measured = !row.columns.empty();
+  return name == row.point.id || (measured && (name == row.point.where || name == row.point.paper));
+}
+
+std::vector<FittedCluster> mark_fitted_rows(std::vector<EvidenceRow>& rows, const std::vector<EvidenceRow>& shipped) {
+  std::set<std::string> clusters;
+  for (const EvidenceRow& row : rows) clusters.insert(row.point.cluster);
+  std::vector<FittedCluster> out;
+  for (const std::string& name : list_configs("clusters")) {
+    if (!clusters.contains(name)) continue;
+    const std::filesystem::path path = find_config("clusters", name);
+    const auto parameters = calibrated_parameters(read_json_file(path), path.string());
+    const std::set<std::string> fitted = ids_fitted(parameters, name, shipped);
+    out.push_back({.cluster = name, .parameters = parameters.size(), .rows = fitted.size()});
+    for (EvidenceRow& row : rows) {
+      const bool measured = !row.columns.empty();
+      if (measured && row.point.cluster == name && fitted.contains(row.point.id)) row.point.calibration = true;
+    }
+  }
+  return out;
+}
+
+}  // namespace verbscope
