@@ -55,7 +55,7 @@ std::vector<Explanation> answers(const std::vector<const Record*>& records, cons
   if (records.size() > 1) runs.budget = {.runs = kRunsOfMany, .given = true};
   if (!options.budget.empty()) runs.budget = parse_budget(options.budget);
   if (!options.target.empty()) runs.target = parse_target_rate(options.target);
-  if (records.size() == 1) runs.notify = tell_error;
+  if (records.size() == 1) runs.notify = print_error;
   std::atomic<std::size_t> done = 0;
   const auto begin = std::chrono::steady_clock::now();
   std::atomic<long> reported = 0;

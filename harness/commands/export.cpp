@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "analysis/keys.hpp"
+#include "analysis/perftest.hpp"
 #include "analysis/points.hpp"
 #include "analysis/results_files.hpp"
 #include "common/files.hpp"

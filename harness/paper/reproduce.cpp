@@ -17,7 +17,6 @@
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"
-#include "harness/sweep/results_path.hpp"
 #include "harness/sweep/run_points.hpp"
 
 namespace verbscope {
