@@ -42,8 +42,8 @@ struct GetKinds {
 struct ClientState : StoreClientState {
   GetKinds run, window;  // of the whole run, of the measured window
 
-  void begin_window() {
-    StoreClientState::begin_window();
+  void begin_interval() {
+    StoreClientState::begin_interval();
     window = {};
   }
 };

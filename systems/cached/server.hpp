@@ -59,6 +59,8 @@ struct Server : RequestServer {
   std::uint64_t puts = 0;            // executed
   std::uint64_t strange = 0;         // requests that no client of the run sends
   CacheServerCounts counts;
+
+  void begin_interval() { counts = {}; }
 };
 
 // Reads a request that names its client and its number into `item`; its bytes end at `end`.

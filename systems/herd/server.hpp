@@ -53,6 +53,7 @@ struct Server : Executor {
   std::uint64_t blocked = 0;  // times that a pass ended because a send queue was full
   CacheServerCounts counts;
 
+  void begin_interval() { counts = {}; }
   // Where requests by WRITE come to.
   void place_slots(std::byte* memory, const RequestRegion& layout) {
     region = memory;

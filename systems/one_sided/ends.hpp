@@ -110,7 +110,8 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    one_sided_client_loop(node, state_, control, tally);
+    if (state_.answer != nullptr) node.watch(state_.answer, kPutTagBytes);
+    client_loop(node, state_, control, tally);
     window_ = tally.window.end - tally.window.begin;
   }
 
@@ -214,7 +215,8 @@ class OneSidedServer final : public WorkloadOn<OneSidedServer<Access>>, public O
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     if (lanes_.empty()) return wait_for_quit(node, control);
-    one_sided_server_loop(node, state_, control, tally);
+    state_.watch(node);
+    server_loop(node, state_, control, tally, serve_puts<N, Access>);
   }
 
   bool active() const override { return false; }

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "microbench/loop/recv_loop.hpp"
+#include "microbench/loop/request_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
 #include "systems/one_sided/access.hpp"
 #include "systems/one_sided/put_message.hpp"
@@ -33,8 +34,7 @@ struct PutCounts {
 };
 
 template <class Access>
-struct OneSidedServerState {
-  ibv_cq* cq = nullptr;
+struct OneSidedServerState : ServerLoopState {
   std::span<SendQueue> queues;  // one a lane
   std::span<PutLane> lanes;
   typename Access::Puts* puts = nullptr;
@@ -42,7 +42,13 @@ struct OneSidedServerState {
   bool by_memory = true;       // messages and answers by WRITE
   std::span<std::byte> slots;  // those of all lanes
   std::uint64_t passes = 0;
+  bool idle = false;  // the last pass found nothing
   PutCounts counts;
+
+  template <Node N>
+  void watch(N& node) const {
+    if (by_memory && !slots.empty()) node.watch(slots.data(), slots.size());
+  }
 };
 
 template <class Access>
@@ -57,6 +63,7 @@ inline bool execute(N& node, OneSidedServerState<Access>& s, std::uint32_t index
   PutLane& lane = s.lanes[index];
   if (!s.puts->put(node, put_key(at), put_value(s.layout, at))) ++s.counts.refused;
   ++s.counts.executed;
+  ++s.served;
   ++lane.last;
   lane.tag = tag;
   return answer_put(s, index, end);
@@ -106,35 +113,25 @@ inline bool serve_received(N& node, OneSidedServerState<Access>& s, std::uint64_
       if (!answer_put(s, index, end)) return false;
     }
   }
-  return post_succeeded(post_next_recvs(lane.recvs), index, end);
+  return post_next_recvs(lane.recvs, index, end);
 }
 
-// Serves until told to quit.
+// One pass of server_loop(). A first pass that finds nothing counts as a move: the next one looks at the last PUTs too,
+// before the thread sleeps.
 template <Node N, class Access>
-void one_sided_server_loop(N& node, OneSidedServerState<Access>& s, const RunControl& control, ThreadTally& tally) {
+inline int serve_puts(N& node, OneSidedServerState<Access>& s, RunEnd& end) {
   constexpr std::uint64_t kPassesBeforeAgain = 64;
-  if (s.by_memory && !s.slots.empty()) node.watch(s.slots.data(), s.slots.size());
-  bool idle = false;
-  for (;;) {
-    int answers = 0;
-    if (s.by_memory) answers = serve_written(node, s, idle || ++s.passes % kPassesBeforeAgain == 0, tally.end);
-    if (answers < 0) return;
-    const auto due = [](const SendQueue& q) { return q.due > 0; };
-    int completed = 0;
-    if (!s.by_memory || std::ranges::any_of(s.queues, due)) {
-      completed = reap(s.cq, s.queues, tally.end,
-                       [&](const ibv_wc& wc) { return serve_received(node, s, wc.wr_id, tally.end); });
-    }
-    if (completed < 0) return;
-    const bool was_idle = idle;
-    idle = answers == 0 && completed == 0;
-    if (!idle) {
-      tally.done_ops.store(s.counts.executed, std::memory_order_relaxed);
-      continue;
-    }
-    if (must_give_up(control, tally.end)) return;
-    if (was_idle || !s.by_memory) node.relax();
+  int answers = 0, completed = 0;
+  if (s.by_memory) answers = serve_written(node, s, s.idle || ++s.passes % kPassesBeforeAgain == 0, end);
+  if (answers < 0) return -1;
+  const auto due = [](const SendQueue& q) { return q.due > 0; };
+  if (!s.by_memory || std::ranges::any_of(s.queues, due)) {
+    completed = reap(s.cq, s.queues, end, [&](const ibv_wc& wc) { return serve_received(node, s, wc.wr_id, end); });
   }
+  if (completed < 0) return -1;
+  const bool was_idle = s.idle;
+  s.idle = answers == 0 && completed == 0;
+  return s.idle && (was_idle || !s.by_memory) ? 0 : 1;
 }
 
 }  // namespace verbscope

@@ -13,6 +13,7 @@
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/recv_ring.hpp"
+#include "microbench/loop/request_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
 #include "systems/rpc/tags.hpp"
 
@@ -66,7 +67,7 @@ struct ResponseRecvs {
   // Posts until `responses` are expected, or there are no more RECVs. False: a post failed.
   bool cover(std::uint32_t responses, RunEnd& end) {
     for (; posted < responses && posted < ring.length; ++posted) {
-      if (!post_succeeded(post_next_recvs(ring), queue, end)) return false;
+      if (!post_next_recvs(ring, queue, end)) return false;
     }
     return true;
   }
@@ -84,13 +85,11 @@ struct ResponseRecvs {
   }
 };
 
-// What client_loop() needs of every client; systems add `done()`, the requests that are done, and `begin_window()`,
-// which forgets what was measured before.
-struct RequestClientState {
-  ibv_cq* cq = nullptr;
+// The state of a client; systems add `done()`, the requests that are done, and `begin_interval()`, which discards what
+// was measured before.
+struct RequestClientState : ClientLoopState {
   std::span<SendQueue> queues;
   Picos retry_after{0};  // a request without a response is sent again after it; 0: never
-  std::uint64_t goal = MeasuredInterval::kNoGoal;
 };
 
 // The requests that a client keeps outstanding. Systems add `state`, and what client_loop() calls: `ask(now, end)`,
@@ -129,41 +128,58 @@ inline int take_responses(Asker& asker, State& s, std::uint64_t most, Picos now,
   return count < 0 ? count : static_cast<int>(s.done() - before);
 }
 
-// Asks until the stop or the goal, then waits for the responses. What is measured is what completes between the two
-// moments that the thread's window notes.
+// A client whose responses arrive as completions, as client_loop() calls it.
+template <Node N, class Asker, class State>
+class MessageClient : public ClientLoopState {
+ public:
+  MessageClient(N& node, Asker& asker, State& state)
+      : ClientLoopState(state), asker_(asker), s_(state), check_at_(node.now() + state.retry_after) {}
+
+  bool ask(N& node, RunEnd& end) {
+    asked_at_ = node.now();
+    return asker_.ask(asked_at_, end);
+  }
+  bool drained() const { return asker_.open() == 0; }
+
+  int take(N& node, OperationMeter& meter, RunEnd& end) {
+    const Picos now = meter.running() ? asked_at_ : node.now();
+    const Phase phase = meter.phase();
+    const bool measured = meter.measuring();
+    bool moved = false;
+    const int done = take_responses(asker_, s_, meter.left(), node.now(), measured, moved, end);
+    if (done < 0) return -1;
+    if (done > 0) {
+      meter.add(static_cast<std::uint64_t>(done));
+      meter.note(node, phase);
+      if (meter.measuring() && !measured) s_.begin_interval();
+    }
+    if (s_.retry_after > Picos(0) && now >= check_at_) [[unlikely]] {
+      if (!asker_.ask_again(now, end)) return -1;
+      check_at_ = now + s_.retry_after / 4;
+    }
+    return moved ? 1 : 0;
+  }
+
+  bool wait(N& node, IdleWait& idle, RunEnd&) {
+    if (s_.retry_after > Picos(0)) {
+      node.relax_until(check_at_);
+    } else {
+      idle.idle(node);
+    }
+    return true;
+  }
+
+ private:
+  Asker& asker_;
+  State& s_;
+  Picos asked_at_{0};
+  Picos check_at_;  // requests are checked for their age then
+};
+
 template <Node N, class Asker, class State>
 void client_loop(N& node, Asker& asker, State& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredInterval window(tally, s.goal);
-  std::uint64_t ops = 0;
-  bool running = true, measuring = false;
-  Picos check_at = node.now() + s.retry_after;
-  for (;;) {
-    const Picos now = node.now();
-    if (running && !asker.ask(now, tally.end)) return;
-    if (!running && asker.open() == 0) return;
-    const Phase phase = control.phase.load(std::memory_order_relaxed);
-    bool moved = false;
-    const int done = take_responses(asker, s, window.left(ops), node.now(), measuring, moved, tally.end);
-    if (done < 0) return;
-    if (done > 0) {
-      ops += static_cast<std::uint64_t>(done);
-      tally.done_ops.store(ops, std::memory_order_relaxed);
-      if (window.see(node, phase, ops)) running = false;
-      if (window.measuring() && !measuring) s.begin_window();
-      measuring = window.measuring();
-    }
-    if (s.retry_after > Picos(0) && now >= check_at) [[unlikely]] {
-      if (!asker.ask_again(now, tally.end)) return;
-      check_at = now + s.retry_after / 4;
-    }
-    if (moved) continue;
-    if (must_give_up(control, tally.end)) return;
-    if (s.retry_after > Picos(0)) {
-      node.relax_until(check_at);
-    } else {
-      node.relax();
-    }
-  }
+  MessageClient client(node, asker, s);
+  client_loop(node, client, control, tally);
 }
 
 // The workload of a client's thread, which asks on its first lane. Systems add what it sent and received.

@@ -11,6 +11,7 @@
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/recv_ring.hpp"
+#include "microbench/loop/request_loop.hpp"
 #include "systems/rpc/peers.hpp"
 #include "systems/rpc/responses.hpp"
 #include "systems/rpc/tags.hpp"
@@ -34,42 +35,14 @@ inline void count_pass(PassCounts& counts, std::uint64_t served, std::uint64_t m
   if (served + blocked >= most - most / 10) ++counts.full_passes;
 }
 
-// What a thread of every server has. Systems add `counts`, of the measured window.
-struct RequestServer {
-  ibv_cq* cq = nullptr;
+// What a thread of every server has. Systems add their counts of the measured interval, and `begin_interval()`, which
+// discards them.
+struct RequestServer : ServerLoopState {
   std::span<SendQueue> queues;
   std::span<ResponsePort> ports;
-  bool batching = false;        // responses of a pass go behind one doorbell a port
-  std::uint32_t max_batch = 1;  // responses behind one doorbell
-  std::uint64_t served = 0;     // responses, in the whole run
-  bool measured = false;        // this pass is in the measured window
+  bool batching = false;        // the responses of a pass go out with one doorbell per port
+  std::uint32_t max_batch = 1;  // largest number of responses per doorbell
 };
-
-// Notes whether this pass is measured, and forgets the counts of a window before.
-template <class Server>
-inline void begin_pass(Server& s, const RunControl& control) {
-  const bool measured = in_interval(control.phase.load(std::memory_order_relaxed));
-  if (measured && !s.measured) [[unlikely]]
-    s.counts = {};
-  s.measured = measured;
-}
-
-// Serves until told to quit. `pass(node, s, end)` serves the requests that are there and never waits for more: it
-// returns whether anything moved, or -1 with `end` set.
-template <Node N, class Server, class Pass>
-void server_loop(N& node, Server& s, const RunControl& control, ThreadTally& tally, Pass&& pass) {
-  for (;;) {
-    begin_pass(s, control);
-    const int moved = pass(node, s, tally.end);
-    if (moved < 0) return;
-    if (moved > 0) {
-      tally.done_ops.store(s.served, std::memory_order_relaxed);
-      continue;
-    }
-    if (must_give_up(control, tally.end)) return;
-    node.relax();
-  }
-}
 
 // RECVs are posted this many at a time for requests that come as datagrams.
 inline constexpr std::uint32_t kRequestRecvList = 16;

@@ -34,6 +34,8 @@ struct HerdWorker : RequestServer {
   std::uint64_t bell = 0;     // what the bell word held last
   PassCounts counts;
 
+  void begin_interval() { counts = {}; }
+
   template <Node N>
   void watch(N& node) const {
     node.watch(region + places.bell(worker), places.block_bytes());

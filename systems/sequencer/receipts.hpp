@@ -71,7 +71,7 @@ struct ClientState : RequestClientState {
   Receipts receipts;
 
   std::uint64_t done() const { return receipts.answers; }
-  void begin_window() {
+  void begin_interval() {
     if (receipts.latency.count() > 0) receipts.latency.clear();
   }
 };

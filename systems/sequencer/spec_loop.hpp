@@ -137,6 +137,8 @@ struct SpecWorker : RequestServer {
   std::uint64_t strangers = 0;
   PassCounts counts;
 
+  void begin_interval() { counts = {}; }
+
   template <Node N>
   void watch(N&) const {}
 };

@@ -78,7 +78,7 @@ class ClientOracle {
   void missed(const StoreRequest& request, Picos now, bool measured);
   void put_done(const StoreRequest& request, Picos now, bool measured);
   // A window begins: what was counted of one before does not stand.
-  void begin_window();
+  void begin_interval();
 
   // Requests that are done.
   std::uint64_t done() const { return counts.gets + counts.puts; }

@@ -95,7 +95,7 @@ struct StoreClientState : RequestClientState {
   ClientOracle* oracle = nullptr;
 
   std::uint64_t done() const { return oracle->done(); }
-  void begin_window() { oracle->begin_window(); }
+  void begin_interval() { oracle->begin_interval(); }
 };
 
 }  // namespace verbscope

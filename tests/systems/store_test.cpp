@@ -203,7 +203,7 @@ TEST(ClientOracle, CountsTheWindowAnew) {
   end.put(0);
   end.oracle.missed(end.next(false, 0), Picos(5), true);
   EXPECT_EQ(end.oracle.counts.window_gets + end.oracle.counts.window_puts + end.oracle.counts.window_misses, 3u);
-  end.oracle.begin_window();
+  end.oracle.begin_interval();
   EXPECT_EQ(end.oracle.counts.window_gets + end.oracle.counts.window_puts + end.oracle.counts.window_misses, 0u);
   EXPECT_EQ(end.oracle.put_latency.count(), 0u);
   EXPECT_EQ(end.oracle.done(), 2u);
