@@ -25,9 +25,8 @@
 #include <utility>
 
 #include "lookups/mica_store.hpp"
-#include "systems/herd/echo.hpp"
-#include "systems/herd/region.hpp"
-#include "systems/rpc/server.hpp"
+#include "systems/herd/message.hpp"
+#include "systems/rpc/request_slots.hpp"
 #include "systems/store/cache_steps.hpp"
 #include "systems/store/options.hpp"
 
@@ -46,13 +45,7 @@ struct ServerPolicy {
   constexpr bool pipelined() const { return prefetch == Prefetching::pipeline; }
 };
 
-// A thread's view of one client.
-struct alignas(kLine) Client : ResponseTarget {
-  std::uint64_t next = 0;          // number of the request that comes next
-  std::byte* slot = nullptr;       // the end of the slot that it comes to
-  std::byte* last_slot = nullptr;  // the end of the last of the client's slots
-};
-static_assert(sizeof(Client) == kLine);
+using Client = SlotClient;
 
 // A request that is there: the end of its bytes, and the length of its value.
 struct Source {
@@ -80,25 +73,26 @@ struct Item {
   MicaStore::Found found;          // what the index had for the key, once the bucket was read
   Item* before = nullptr;          // pipeline: the request that was taken before it
 };
-static_assert(sizeof(Item) == kLine);
+static_assert(sizeof(Item) == kSlotLine);
 
 // How far the requests of an echo that are under way have come on their walks.
 struct Walks {
   EchoRule rule;
   const lookups::Chain* chain = nullptr;           // null: they read nothing
-  std::uint32_t bytes = 0;                         // of a request's value
   std::array<std::uint32_t, kMostItems> places{};  // where each of Executor::items is
   std::size_t in_pipeline = 0;                     // requests
 };
 
 // The requests under way, and where they are executed and answered.
-struct Executor : RequestServer {
+struct Executor : SlotServer {
+  static constexpr std::size_t kCleared = kLengthBytes + kKeyBytes;
+
   Executor() {
     for (std::size_t i = 0; i < steps.size(); ++i) steps[i].before = &steps[(i + 1) % steps.size()];
   }
   Executor(const Executor&) = delete;  // items are named by their places
 
-  std::span<Client> clients;
+  std::uint32_t value = 0;  // bytes
   MicaStore* store = nullptr;
   std::size_t second_line = 0;     // offset of a byte of an item's second line, where it has one: within the first two
   std::uint32_t inline_bytes = 0;  // of a response that is inlined
@@ -113,12 +107,11 @@ struct Executor : RequestServer {
   std::uint64_t puts = 0;  // executed
   Walks walks;
 
-  // There is no store: requests walk along `chain`, which is null where they read nothing, and have values of so many
-  // bytes. In the pipeline there are as many as the chain has steps, and the youngest.
-  void prepare_echo(const EchoRule& rule, const lookups::Chain* chain, std::uint32_t bytes) {
+  // There is no store: requests walk along `chain`, which is null if they read nothing. In the pipeline there is one
+  // request per step of the chain, and the youngest.
+  void prepare_echo(const EchoRule& rule, const lookups::Chain* chain) {
     walks.rule = rule;
     walks.chain = chain;
-    walks.bytes = bytes;
     const std::size_t ring = rule.accesses + std::size_t{1};
     for (std::size_t i = 0; i < ring; ++i) items[i].before = &items[(i + 1) % ring];
     if (policy.pipelined()) youngest = items.data();
@@ -169,9 +162,9 @@ template <Node N>
 // `response` is the value of the item's request, whose walk has ended at `place`.
 [[gnu::always_inline]] inline void send_back(const Executor& s, const Item& item, Client& client, ibv_send_wr& response,
                                              std::uint32_t place) {
-  address(s, item, client, response, s.walks.bytes);
+  address(s, item, client, response, s.value);
   auto* const bytes = reinterpret_cast<std::byte*>(response.sg_list->addr);
-  std::memcpy(bytes, item.end - put_bytes(s.walks.bytes), s.walks.bytes);
+  std::memcpy(bytes, item.end - put_bytes(s.value), s.value);
   mask_echo(bytes, place);
 }
 

@@ -1,5 +1,4 @@
-// The data path of a thread of HERD's server (region.hpp says how it meets the clients): where it finds requests. What
-// it does with them is the executor's.
+// The data path of a thread of HERD's server: where it finds requests (executor.hpp: what it does with them).
 #pragma once
 
 #include <endian.h>
@@ -32,40 +31,21 @@ struct Message {
 };
 
 struct Server : Executor {
-  std::uint32_t thread = 0;
-
   // Requests by WRITE.
-  std::byte* region = nullptr;
-  RequestRegion places;
-  std::uint64_t slot_bytes = 0;
-  std::uint64_t wrap = 0;  // bytes from the first slot of a client to the last
-  std::byte* bell_word = nullptr;
-  std::uint64_t bell = 0;                        // what it was last
-  std::uint32_t passes_to_bell = kPassesToBell;  // as many: this pass looked at it
-  Client* first = nullptr;                       // client at which a pass begins
+  std::uint32_t passes_to_bell = kPassesToBell;  // if equal: this pass looked at the bell
   std::uint32_t empty_looks = 0;                 // in a row
   // Requests by SEND.
   std::span<RecvLane> recvs;
   Ring<Message> waiting;             // for room in the send queues; has room for all RECVs
   std::uint64_t head = 0, tail = 0;  // positions in `waiting`
 
-  std::uint64_t strange = 0;  // requests that no client of the run sends
-  std::uint64_t blocked = 0;  // times that a pass ended because a send queue was full
   CacheServerCounts counts;
 
   void begin_interval() { counts = {}; }
-  // Where requests by WRITE come to.
-  void place_slots(std::byte* memory, const RequestRegion& layout) {
-    region = memory;
-    places = layout;
-    slot_bytes = layout.slot_bytes();
-    wrap = slot_bytes * (layout.window - 1);
-    bell_word = region + layout.bell(thread);
-    first = clients.data();
-    for (std::uint32_t c = 0; c < clients.size(); ++c) {
-      clients[c].slot = region + layout.slot_end(thread, c, 0);
-      clients[c].last_slot = clients[c].slot + wrap;
-    }
+
+  template <Node N>
+  void watch(N& node) const {
+    if (recvs.empty()) SlotServer::watch(node);
   }
 };
 
@@ -75,17 +55,7 @@ inline Source executed(Source source) {
   return source;
 }
 
-// The client's next request was taken, which ended at `end` or was lost. Its slot is empty: it has no length and no end
-// of a hash. A PUT's value stays until the response is there.
-[[gnu::always_inline]] inline void leave_slot(const Server& s, Client& client, std::byte* end) {
-  ++client.next;
-  client.slot = end == client.last_slot ? end - s.wrap : end + s.slot_bytes;
-  std::memset(end - kKeyBytes - kLengthBytes, 0, kWord);
-  std::memset(end - kWord, 0, kWord);
-}
-
-// Takes the client's next request from its slot. The slot is empty before the request is answered: the client may write
-// to it again at once.
+// Takes the client's next request from its slot.
 template <ServerPolicy kPolicy, Node N>
 [[gnu::always_inline]] inline bool take_from_slot(N& node, Server& s, Client& client, std::byte* slot, RunEnd& end) {
   Item& item =
@@ -103,48 +73,24 @@ inline bool look_in_vain(N& node, Server& s, RunEnd& end) {
   return push_on<kPolicy>(node, s, *s.youngest, end);
 }
 
-// One pass over the slots: one of each client. False: a post failed.
+// One pass over the slots: one request of each client. False: a post failed.
 template <ServerPolicy kPolicy, Node N>
 inline bool serve_slots(N& node, Server& s, RunEnd& end) {
   std::size_t room = room_of(s);
-  Client* const begin = s.clients.data();
-  for (const auto& [from, to] : {std::pair(s.first, begin + s.clients.size()), std::pair(begin, s.first)}) {
-    for (Client* client = from; client != to; ++client) {
-      std::byte* const slot = client->slot;
-      if (!is_request(slot)) {
-        if (kPolicy.pipelined() && !look_in_vain<kPolicy>(node, s, end)) return false;
-        continue;
-      }
-      if (room-- == 0) [[unlikely]] {
-        ++s.blocked;
-        s.first = client;
-        return end_pass<kPolicy>(node, s, end);
-      }
-      if (kPolicy.pipelined()) s.empty_looks = 0;
-      if (!take_from_slot<kPolicy>(node, s, *client, slot, end)) [[unlikely]]
-        return false;
-    }
-  }
-  return end_pass<kPolicy>(node, s, end);
-}
-
-// Takes what client `c` wrote again into the retry slot whose word is at `at`.
-template <ServerPolicy kPolicy, Node N>
-inline bool take_retry(N& node, Server& s, std::uint32_t c, std::byte* at, RunEnd& end) {
-  const std::uint64_t number = retried(load_word<std::uint64_t>(at));
-  store_word<std::uint64_t>(at, 0);
-  Client& client = s.clients[c];
-  if (number > client.next) {  // all before the oldest that waits were answered
-    ++s.strange;
-    return true;
-  }
-  s.empty_looks = 0;
-  const bool before = number < client.next;
-  if (!before) {  // the request itself is there, or was lost: it comes no more
-    leave_slot(s, client, client.slot);
-  }
-  const Source source{.client = &client, .number = number, .end = at, .length = length_before(at)};
-  return work<kPolicy>(node, s, collect<kPolicy>(s, before ? executed(source) : source), end);
+  bool posted = true;
+  poll_slots(
+      s,
+      [&](Client & client, std::byte * slot) __attribute__((always_inline)) {
+        if (room-- == 0) [[unlikely]] {
+          ++s.blocked;
+          s.first = &client;
+          return false;
+        }
+        if (kPolicy.pipelined()) s.empty_looks = 0;
+        return posted = take_from_slot<kPolicy>(node, s, client, slot, end);
+      },
+      [&] { return !kPolicy.pipelined() || (posted = look_in_vain<kPolicy>(node, s, end)); });
+  return posted && end_pass<kPolicy>(node, s, end);
 }
 
 // Whether this pass looks at the bell.
@@ -156,23 +102,17 @@ inline bool bell_is_due(Server& s) {
   return true;
 }
 
-// The requests that clients wrote again, when somebody has rung.
+// Serves the requests that clients wrote again.
 template <ServerPolicy kPolicy, Node N>
 inline bool serve_retries(N& node, Server& s, RunEnd& end) {
-  const auto bell = load_word<std::uint64_t>(s.bell_word);
-  if (bell == s.bell) [[likely]]
-    return true;
   std::size_t room = room_of(s);
-  for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
-    for (std::uint32_t r = 0; r < s.places.window; ++r) {
-      std::byte* const at = s.region + s.places.retry_word(s.thread, c, r);
-      if (!is_retry(load_word<std::uint64_t>(at))) continue;
-      if (room-- == 0) return end_pass<kPolicy>(node, s, end);  // the bell rings still
-      if (!take_retry<kPolicy>(node, s, c, at, end)) return false;
-    }
-  }
-  s.bell = bell;
-  return end_pass<kPolicy>(node, s, end);
+  const auto has_room = [&](const Client&) { return room > 0 && room-- > 0; };
+  const auto take = [&](Client& client, std::uint64_t number, const std::byte* at, bool repeated) {
+    s.empty_looks = 0;
+    const Source source{.client = &client, .number = number, .end = at, .length = length_before(at)};
+    return work<kPolicy>(node, s, collect<kPolicy>(s, repeated ? executed(source) : source), end);
+  };
+  return poll_retries(s, has_room, take) && end_pass<kPolicy>(node, s, end);
 }
 
 // Takes a request that came by SEND, for which there is room in the send queues; work() follows. Null: it gets no
@@ -183,7 +123,7 @@ inline Item* take_message(Server& s, const Message& message) {
   ++lane.consumed;
   const std::uint32_t c = tagged(message.immediate);
   const std::uint64_t bytes = message.bytes - kGrh.value;
-  const bool put = bytes == put_bytes(s.places.value);
+  const bool put = bytes == put_bytes(s.value);
   if (c >= s.clients.size() || (bytes != kGetBytes && !put)) {
     ++s.strange;
     return nullptr;
@@ -196,7 +136,7 @@ inline Item* take_message(Server& s, const Message& message) {
   const Source source{.client = &client,
                       .number = number,
                       .end = lane.payloads + recv_place(message.recv) * lane.stride + bytes,
-                      .length = static_cast<std::uint16_t>(put ? s.places.value : 0)};
+                      .length = static_cast<std::uint16_t>(put ? s.value : 0)};
   return &collect<kPolicy>(s, before ? executed(source) : source);
 }
 
@@ -283,12 +223,39 @@ inline int pass(N& node, Server& s, RunEnd& end) {
   return 1;
 }
 
-// Watches the memory that clients write to.
-template <Node N>
-inline void watch(N& node, const Server& s) {
-  if (!s.recvs.empty()) return;
-  node.watch(s.region + s.places.polled_begin(s.thread), s.places.polled_bytes());
-  node.watch(s.bell_word, kLine);
+// Without clients, on the null device: before each pass the thread writes requests into its own slots, and its
+// responses go nowhere. This measures the server's loop.
+
+// Requests, prebuilt: the bytes of each end at `last + index * stride`.
+struct Feed {
+  std::byte* last = nullptr;
+  std::uint64_t stride = 0;
+  std::span<const std::uint32_t> bytes;  // of each request
+  std::size_t next = 0;
+};
+
+// Puts the next request into each slot that a pass will look at and that is empty. Kept apart from the loop, so that
+// its cost can be told from the loop's.
+[[gnu::noinline]] inline void feed_slots(Server& s, Feed& feed) {
+  for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
+    std::byte* const slot = s.clients[c].slot;
+    if (is_request(slot)) continue;
+    const std::uint32_t bytes = feed.bytes[feed.next];
+    std::memcpy(slot - bytes, feed.last + feed.next * feed.stride - bytes, bytes);
+    feed.next = feed.next + 1 == feed.bytes.size() ? 0 : feed.next + 1;
+  }
+}
+
+template <ServerPolicy kPolicy, Node N>
+void alone_loop(N& node, Server& s, Feed& feed, std::uint64_t goal, const RunControl& control, ThreadTally& tally) {
+  MeasuredInterval window(tally, goal);
+  for (;;) {
+    feed_slots(s, feed);
+    begin_pass(s, control);
+    if (serve_and_count<kPolicy>(node, s, tally.end) < 0) return;
+    tally.done_ops.store(s.served, std::memory_order_relaxed);
+    if (window.see(node, control.phase.load(std::memory_order_relaxed), s.served)) return;
+  }
 }
 
 }  // namespace verbscope::herd

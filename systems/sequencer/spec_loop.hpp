@@ -138,9 +138,6 @@ struct SpecWorker : RequestServer {
   PassCounts counts;
 
   void begin_interval() { counts = {}; }
-
-  template <Node N>
-  void watch(N&) const {}
 };
 
 // Completions that a worker takes in one pass at most.

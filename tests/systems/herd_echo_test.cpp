@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "systems/herd/echo.hpp"
+#include "systems/herd/message.hpp"
 #include "tests/systems/herd_server_end.hpp"
 
 namespace verbscope::herd {
@@ -36,7 +36,7 @@ struct EchoEnd : ServerEnd {
       : ServerEnd(prefetch, batching), chain(Bytes(kTable), accesses, kSeed, PageSize::kb4), rule(rule_of(accesses)) {
     server.store = nullptr;
     server.policy.echo = true;
-    server.prepare_echo(rule, &chain, kValue);
+    server.prepare_echo(rule, &chain);
   }
 
   // Whether each response of `pass` is the right one to a request for key 7 with that value.

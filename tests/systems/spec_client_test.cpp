@@ -58,7 +58,7 @@ struct SpecClientEnd {
       : counter(start),
         audit(start),
         queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}},
-        state{{.cq = device.cq(), .queues = queues, .retry_after = Picos(100'000), .goal = 40}, Receipts(audit)} {
+        state{{{.cq = device.cq(), .goal = 40}, queues, Picos(100'000)}, Receipts(audit)} {
     for (std::uint32_t i = 0; i < 2; ++i) {
       lanes[i].slots = std::span(asked).subspan(std::size_t{i} * kOutstanding, kOutstanding);
       lanes[i].to.remote_qpn = 20 + i;

@@ -1,6 +1,4 @@
 // The account of received values: each once, and none from elsewhere.
-#include "systems/sequencer/value_audit.hpp"
-
 #include <gtest/gtest.h>
 
 #include <thread>

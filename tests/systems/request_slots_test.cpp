@@ -1,17 +1,19 @@
-// What the two ends of HERD agree on: slots, requests, tags.
+// The slots of requests by WRITE, the requests of HERD, and the tags of responses.
+#include "systems/rpc/request_slots.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "systems/herd/region.hpp"
+#include "systems/herd/message.hpp"
 
 namespace verbscope::herd {
 namespace {
 
-TEST(RequestRegion, ASlotIsFoundByTheFormulaOfThePaper) {
-  const RequestRegion region{.servers = 2, .clients = 3, .window = 4, .value = 32};
+TEST(SlotLayout, ASlotIsFoundByTheFormulaOfThePaper) {
+  const SlotLayout region{.servers = 2, .clients = 3, .window = 4, .request_bytes = put_bytes(32)};
   EXPECT_EQ(region.slot_index(0, 0, 0), 0u);
   EXPECT_EQ(region.slot_index(0, 2, 5), 9u);   // 0 * 12 + 2 * 4 + 5 mod 4
   EXPECT_EQ(region.slot_index(1, 2, 5), 21u);  // 1 * 12 + 2 * 4 + 1
@@ -19,15 +21,15 @@ TEST(RequestRegion, ASlotIsFoundByTheFormulaOfThePaper) {
   EXPECT_EQ(region.slot_end(1, 2, 5), 22u * 64);
 }
 
-TEST(RequestRegion, ASlotHasTheLinesOfAPut) {
+TEST(SlotLayout, ASlotHasTheLinesOfAPut) {
   // 18 bytes beside the value: length and hash.
-  EXPECT_EQ(RequestRegion{.value = 46}.slot_bytes(), 64u);
-  EXPECT_EQ(RequestRegion{.value = 47}.slot_bytes(), 128u);
-  EXPECT_EQ(RequestRegion{.value = 1000}.slot_bytes(), 1024u);
+  EXPECT_EQ(SlotLayout{.request_bytes = put_bytes(46)}.slot_bytes(), 64u);
+  EXPECT_EQ(SlotLayout{.request_bytes = put_bytes(47)}.slot_bytes(), 128u);
+  EXPECT_EQ(SlotLayout{.request_bytes = put_bytes(1000)}.slot_bytes(), 1024u);
 }
 
-TEST(RequestRegion, NothingOverlaps) {
-  const RequestRegion region{.servers = 2, .clients = 3, .window = 2, .value = 47};
+TEST(SlotLayout, NothingOverlaps) {
+  const SlotLayout region{.servers = 2, .clients = 3, .window = 2, .request_bytes = put_bytes(47)};
   std::vector<int> uses(region.bytes());
   const auto use = [&uses](std::uint64_t end, std::uint64_t bytes) {
     for (std::uint64_t at = end - bytes; at < end; ++at) ++uses.at(at);
@@ -36,14 +38,14 @@ TEST(RequestRegion, NothingOverlaps) {
     for (std::uint64_t c = 0; c < 3; ++c) {
       for (std::uint64_t r = 0; r < 2; ++r) {
         use(region.slot_end(s, c, r), put_bytes(47));
-        use(region.retry_word(s, c, r) + 8, put_bytes(47) + 8);
+        use(region.retry_number(s, c, r) + 8, put_bytes(47) + 8);
       }
     }
     use(region.bell(s) + 8, 8);
   }
   EXPECT_EQ(std::ranges::count_if(uses, [](int n) { return n > 1; }), 0);
   EXPECT_EQ(region.polled_begin(1), region.slot_end(1, 0, 0) - region.slot_bytes());
-  EXPECT_EQ(region.polled_begin(1) + region.polled_bytes(), region.slots_bytes());
+  EXPECT_EQ(region.polled_begin(1) + region.polled_bytes(), region.slots_end());
 }
 
 TEST(Request, IsReadAsItWasWritten) {

@@ -1,4 +1,4 @@
-#include "systems/sequencer/value_audit.hpp"
+#include "systems/sequencer/receipts.hpp"
 
 #include <sys/mman.h>
 

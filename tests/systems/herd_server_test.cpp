@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "systems/herd/alone.hpp"
+#include "systems/herd/server.hpp"
 #include "tests/systems/herd_server_end.hpp"
 #include "tests/verbs/count_allocations.hpp"
 
@@ -52,7 +52,7 @@ TEST(HerdServer, TakesARequestWhenItsLastByteIsThere) {
   last = there;
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
   end.get_again(0, 1, 7);
-  std::byte& mark = end.region[end.places.retry_word(1, 0, 1) + 7];
+  std::byte& mark = end.region[end.places.retry_number(1, 0, 1) + 7];
   const std::byte marked = std::exchange(mark, std::byte{0});
   EXPECT_THAT(end.pass(), IsEmpty());
   mark = marked;

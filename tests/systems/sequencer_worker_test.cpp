@@ -1,10 +1,8 @@
-// The worker's loop of `sequencer --design herd` against a device that executes at once, and the places where clients
-// leave their requests; the test plays the clients.
-#include "systems/sequencer/herd_worker.hpp"
-
+// The worker's loop of `sequencer --design herd` against a device that executes at once; the test plays the clients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "systems/sequencer/herd_loop.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 #include "tests/systems/answering_queues.hpp"
@@ -32,7 +30,8 @@ struct Sent {
 
 // A worker with two UD QPs on each of two ports; client c is on port c % 2.
 struct HerdServerEnd {
-  HerdPlaces places{.workers = 2, .clients = kClients, .slots = kSlots};
+  SlotLayout places{
+      .servers = 2, .clients = kClients, .window = kSlots, .request_bytes = kHerdRequestBytes, .begin = kSlotLine};
   std::vector<std::uint64_t> region = std::vector<std::uint64_t>(places.bytes() / 8);
   ExecutingDevice device;
   ScriptedNode node;
@@ -41,8 +40,8 @@ struct HerdServerEnd {
   AnsweringQueues answering{device, 4, kDepth, 4};
   std::vector<SendQueue>& queues = answering.queues;
   std::vector<ResponsePort> ports;
-  std::vector<HerdClient> clients = std::vector<HerdClient>(kClients);
-  std::vector<ibv_send_wr*> collected = std::vector<ibv_send_wr*>(kClients);
+  std::vector<SlotClient> clients = std::vector<SlotClient>(kClients);
+  std::vector<ibv_send_wr*> collected = std::vector<ibv_send_wr*>(kClients * kSlots);
   HerdWorker state;
   std::vector<Sent> sent;
 
@@ -57,10 +56,9 @@ struct HerdServerEnd {
     state.ports = ports;
     state.clients = clients;
     state.collected = collected;
-    state.region = reinterpret_cast<std::byte*>(region.data());
     state.counter = region.data();
-    state.places = places;
-    state.worker = 1;
+    state.thread = 1;
+    state.place_slots(reinterpret_cast<std::byte*>(region.data()), places);
     state.batching = batching;
     state.max_batch = 16;
     control.phase = Phase::measure;
@@ -71,10 +69,12 @@ struct HerdServerEnd {
   }
 
   void ask(std::uint32_t client, std::uint64_t number) {
-    region[places.slot(1, client, number) / 8] = request_word(number);
+    region[places.slot_end(1, client, number) / 8 - 1] = kHerdRequest;
   }
-  void ask_again(std::uint32_t client, std::uint64_t number, std::uint64_t attempt) {
-    region[places.retry(1, client) / 8] = request_word(number, attempt);
+  void ask_again(std::uint32_t client, std::uint64_t number) {
+    const std::uint64_t at = places.retry_number(1, client, number) / 8;
+    region[at - 1] = kHerdRequest;
+    region[at] = retry_word(number);
     ++region[places.bell(1) / 8];
   }
   // One pass over slots and retry slots.
@@ -85,22 +85,6 @@ struct HerdServerEnd {
     return sent;
   }
 };
-
-TEST(HerdPlaces, NobodySharesALine) {
-  const HerdPlaces places{.workers = 2, .clients = 3, .slots = 2};
-  std::vector<std::uint64_t> lines{0};
-  for (std::uint32_t w = 0; w < 2; ++w) {
-    lines.push_back(places.bell(w));
-    for (std::uint32_t c = 0; c < 3; ++c) {
-      lines.push_back(places.slot(w, c, 0));
-      lines.push_back(places.slot(w, c, 1));
-      lines.push_back(places.retry(w, c));
-    }
-  }
-  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], i * 64);
-  EXPECT_EQ(places.bytes(), lines.size() * 64);
-  EXPECT_EQ(places.slot(1, 2, 4), places.slot(1, 2, 0));
-}
 
 TEST(HerdWorker, AnswersEachRequestOnceWithTheNextValue) {
   HerdServerEnd worker(false);
@@ -170,9 +154,9 @@ TEST(HerdWorker, BeginsWithTheRetryThatItLeftFirst) {
   HerdServerEnd worker(true);
   worker.queues[0].room = 1;
   worker.queues[1].room = 1;
-  for (const std::uint32_t c : {0, 2}) worker.ask_again(c, 0, 1);
+  for (const std::uint32_t c : {0, 2}) worker.ask_again(c, 0);
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, tag_of(1, 0)}));
-  worker.ask_again(0, 0, 2);
+  worker.ask_again(0, 0);
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, tag_of(1, 0)}));
 }
 
@@ -180,7 +164,7 @@ TEST(HerdWorker, ServesALostRequestFromTheRetrySlot) {
   HerdServerEnd worker(true);
   worker.ask(3, 1);  // number 0 was lost
   EXPECT_THAT(worker.pass(), IsEmpty());
-  worker.ask_again(3, 0, 1);
+  worker.ask_again(3, 0);
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 0, tag_of(1, 0)}, Sent{3, 1, tag_of(1, 1)}));
   EXPECT_THAT(worker.pass(), IsEmpty());
 }
@@ -190,7 +174,7 @@ TEST(HerdWorker, ServesWhoAsksAgainBeforeTheOthers) {
   worker.queues[0].room = 1;
   worker.queues[1].room = 0;
   worker.ask(0, 0);
-  worker.ask_again(2, 0, 1);
+  worker.ask_again(2, 0);
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 0, tag_of(1, 0)}));
 }
 
@@ -198,9 +182,9 @@ TEST(HerdWorker, ServesARequestAgainWhoseAnswerWasLost) {
   HerdServerEnd worker(true);
   worker.ask(3, 0);
   worker.pass();
-  worker.ask_again(3, 0, 1);
+  worker.ask_again(3, 0);
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 1, tag_of(1, 0)}));
-  worker.ask_again(3, 0, 2);  // and that one as well
+  worker.ask_again(3, 0);  // and that one as well
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 2, tag_of(1, 0)}));
   EXPECT_THAT(worker.pass(), IsEmpty());
 }
