@@ -2,9 +2,37 @@
 // 2016, section 5.2.2): requests and responses by UD SEND, MICA's cache at the server.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
+#include "microbench/bench/benchmark.hpp"
+#include "pcie_model/predict.hpp"
+#include "systems/store/options.hpp"
 #include "systems/store/store.hpp"
+
+namespace verbscope::cached {
+
+// The options as the store has settled them.
+struct CachedOptions {
+  StoreOptions store;
+  std::uint32_t request_inline = 0;  // bytes of a request that are inlined
+  std::uint32_t client_threads = 1;  // of all machines, as far as is known before the run
+};
+
+std::unique_ptr<Workload> make_client(const ThreadSetup& setup, const CachedOptions& options);
+std::unique_ptr<Workload> make_server(const ThreadSetup& setup, const CachedOptions& options);
+
+// The closed-form model.
+
+// The share of the GETs of kept keys that are confirmed, in steady state, where all of `clients` ask alike: those whose
+// client has done the last operation on the key, or that had nothing but GETs after it.
+double confirmed_share(double put_share, double clients);
+
+// Requests that come in and responses that go out, composed; with the mix and the lists of `result`, where it has them.
+Prediction predict_server(const ClusterWire& cluster, const Operation& op, int ports, const CachedOptions& options,
+                          const Json& result);
+
+}  // namespace verbscope::cached
 
 namespace verbscope {
 

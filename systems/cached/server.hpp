@@ -12,10 +12,9 @@
 
 #include "common/ring.hpp"
 #include "systems/cached/message.hpp"
-#include "systems/rpc/qp_book.hpp"
+#include "systems/rpc/peers.hpp"
 #include "systems/rpc/server.hpp"
 #include "systems/store/cache.hpp"
-#include "systems/store/cache_steps.hpp"
 #include "systems/store/workload.hpp"
 
 namespace verbscope::cached {

@@ -6,7 +6,6 @@
 #include "systems/rpc/peers.hpp"
 #include "systems/store/cache.hpp"
 #include "systems/store/client_end.hpp"
-#include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
 
 namespace verbscope::herd {

@@ -27,7 +27,7 @@
 #include "lookups/mica_store.hpp"
 #include "systems/herd/message.hpp"
 #include "systems/rpc/request_slots.hpp"
-#include "systems/store/cache_steps.hpp"
+#include "systems/store/cache.hpp"
 #include "systems/store/options.hpp"
 
 namespace verbscope::herd {

@@ -7,7 +7,7 @@
 #include "pcie_model/together.hpp"
 #include "systems/rpc/peers.hpp"
 #include "systems/store/cache.hpp"
-#include "systems/store/datagrams.hpp"
+#include "systems/store/model.hpp"
 
 namespace verbscope::herd {
 

@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <unordered_set>
 
 #include "common/mix.hpp"
+#include "common/units.hpp"
 
 namespace verbscope {
 
@@ -40,10 +43,6 @@ class KvLayout {
   std::uint64_t stride_;  // bytes from a record to the next
   LockPlacement placement_;
 };
-
-// The lock slots that the locks of a region at `address` lead to, when the slot is the lowest `bits` bits of the
-// address, as Kalia et al., ATC 2016, section 5.4, infer for Connect-IB (12). `bits` is below 64.
-std::uint64_t distinct_lock_slots(const KvLayout& layout, std::uint64_t address, std::uint32_t bits);
 
 // A lock is a pair of counts (a ticket lock): PUTs that began, in the low half, and PUTs that ended, in the high half.
 // Who adds to the first is given his ticket, and has the lock when the second is equal to it.
@@ -82,5 +81,44 @@ class KvValues {
   std::uint64_t seed_;
   std::uint64_t words_;
 };
+
+inline KvLayout::KvLayout(std::uint64_t keys, std::uint64_t value_bytes, LockPlacement placement)
+    : keys_(keys),
+      value_bytes_(value_bytes),
+      stride_(round_up(value_bytes + (placement == LockPlacement::apart ? 0 : kKvWord), kKvRecord)),
+      placement_(placement) {}
+
+inline std::uint64_t KvLayout::region_bytes() const {
+  return keys_ * (stride_ + (placement_ == LockPlacement::apart ? kKvWord : 0));
+}
+
+// The lock slots that the locks of a region at `address` lead to, when the slot is the lowest `bits` bits of the
+// address, as Kalia et al., ATC 2016, section 5.4, infer for Connect-IB (12). `bits` is below 64.
+inline std::uint64_t distinct_lock_slots(const KvLayout& layout, std::uint64_t address, std::uint32_t bits) {
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  std::unordered_set<std::uint64_t> slots;
+  for (std::uint64_t key = 0; key < layout.keys(); ++key) slots.insert((address + layout.lock_of(key)) & mask);
+  return slots.size();
+}
+
+inline void KvValues::fill(std::byte* value, std::uint64_t key, std::uint64_t version) const {
+  for (std::uint64_t place = 0; place < words_; ++place) {
+    const std::uint64_t word = mask(key, place) ^ version;
+    std::memcpy(value + place * kKvWord, &word, kKvWord);
+  }
+}
+
+inline KvReading KvValues::look_at(const std::byte* value, std::uint64_t key) const {
+  KvReading reading{KvFinding::consistent, 0};
+  for (std::uint64_t place = 0; place < words_; ++place) {
+    std::uint64_t word;
+    std::memcpy(&word, value + place * kKvWord, kKvWord);
+    const std::uint64_t version = mask(key, place) ^ word;
+    if (version >= kMostKvVersions) return {KvFinding::wrong, 0};
+    if (place == 0) reading.version = version;
+    if (version != reading.version) reading.finding = KvFinding::torn;
+  }
+  return reading;
+}
 
 }  // namespace verbscope

@@ -9,7 +9,6 @@
 #include "systems/cached/cached.hpp"
 #include "systems/herd/herd.hpp"
 #include "systems/one_sided/store.hpp"
-#include "systems/store/result.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope {

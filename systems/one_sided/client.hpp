@@ -14,7 +14,7 @@
 #include "microbench/loop/request_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
 #include "systems/one_sided/access.hpp"
-#include "systems/one_sided/put_message.hpp"
+#include "systems/one_sided/puts.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope {

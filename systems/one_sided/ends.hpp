@@ -6,13 +6,14 @@
 #include <optional>
 #include <vector>
 
+#include "common/error.hpp"
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/idle.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/recv_ring.hpp"
 #include "systems/one_sided/client.hpp"
-#include "systems/one_sided/server.hpp"
+#include "systems/one_sided/puts.hpp"
 #include "systems/rpc/peers.hpp"
 #include "systems/store/store.hpp"
 
@@ -58,8 +59,17 @@ struct OneSidedAccount {
 };
 
 // A message or an answer: by WRITE to `address`, or by SEND.
-ibv_send_wr put_request(ibv_sge& segment, std::uint32_t queue, bool by_memory, bool inlined, std::uint64_t address,
-                        std::uint32_t rkey);
+inline ibv_send_wr put_request(ibv_sge& segment, std::uint32_t queue, bool by_memory, bool inlined,
+                               std::uint64_t address, std::uint32_t rkey) {
+  ibv_send_wr wr{};
+  wr.wr_id = send_id(queue);
+  wr.sg_list = &segment;
+  wr.num_sge = 1;
+  wr.opcode = by_memory ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
+  if (inlined) wr.send_flags = IBV_SEND_INLINE;
+  if (by_memory) wr.wr.rdma = {address, rkey};
+  return wr;
+}
 
 template <class Access>
 class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,

@@ -8,11 +8,12 @@
 #include "common/digits.hpp"
 #include "common/error.hpp"
 #include "microbench/run/outcome.hpp"
-#include "systems/one_sided/emulated.hpp"
+#include "systems/one_sided/access.hpp"
 #include "systems/one_sided/ends.hpp"
 #include "systems/one_sided/farm_table.hpp"
 #include "systems/one_sided/model.hpp"
 #include "systems/one_sided/pilaf_table.hpp"
+#include "systems/store/model.hpp"
 
 namespace verbscope {
 

@@ -15,7 +15,7 @@
 #include "microbench/loop/recv_ring.hpp"
 #include "microbench/loop/request_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
-#include "systems/rpc/tags.hpp"
+#include "systems/rpc/peers.hpp"
 
 namespace verbscope {
 
@@ -42,7 +42,7 @@ struct RequestLane {
     slot.open = true;
     return slot;
   }
-  // The open request with this tag (tags.hpp); null: it has had its response.
+  // The open request with this tag (peers.hpp); null: it has had its response.
   Slot* tagged_with(std::uint32_t tag) {
     const std::uint64_t number = tagged_number(tag, sent);
     Slot& slot = slots[number % slots.size()];

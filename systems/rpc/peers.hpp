@@ -1,13 +1,38 @@
-// Who asks and who is asked: numbers and addresses of client threads, and the QPs of the server that a client uses.
+// Who asks and who is asked: numbers and addresses of client threads, the QPs of the server that a client uses, and the
+// tags by which requests and responses name them.
 #pragma once
+
+#include <infiniband/verbs.h>
 
 #include <cstdint>
 #include <vector>
 
+#include "common/error.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/loop/choice.hpp"
 
 namespace verbscope {
+
+// Bytes of a response that has no value and is no header alone: as in HERD's code, for mlx4 posts by BlueFlame what has
+// inline bytes alone. A value has more.
+inline constexpr std::uint32_t kStatusBytes = 1;
+
+// An immediate: the thread of the server in a response, the client in a request by SEND; and the low bits of the
+// request's number.
+inline constexpr std::uint32_t kTagNumbers = 1u << 20;
+inline constexpr std::uint32_t kMostTagged = 1u << 12;  // threads, clients
+constexpr std::uint32_t tag_of(std::uint32_t who, std::uint64_t number) {
+  return who * kTagNumbers + static_cast<std::uint32_t>(number % kTagNumbers);
+}
+constexpr std::uint32_t tagged(std::uint32_t tag) {
+  return tag / kTagNumbers;
+}
+// The number whose low bits a tag has, nearest to `near`.
+constexpr std::uint64_t tagged_number(std::uint32_t tag, std::uint64_t near) {
+  constexpr std::int64_t kHalf = kTagNumbers / 2;
+  const auto ahead = static_cast<std::int64_t>((tag - near) % kTagNumbers);
+  return near + static_cast<std::uint64_t>(ahead < kHalf ? ahead : ahead - 2 * kHalf);
+}
 
 // The UD QP that reaches a client thread, the port that goes there, and its machine.
 struct ClientAddress {
@@ -41,5 +66,35 @@ inline const PeerQp& asked_qp(const ThreadSetup& setup, const std::vector<LanePe
 inline Choice choice_of(const ThreadSetup& setup, std::size_t lanes) {
   return {lanes, true, setup.operation.seed * 1'000'003 + number_of_client(setup), 0};
 }
+
+// Finds the sender of a datagram: peers by the number of their QP and the LID of their port, as a completion names
+// them. Ethernet has no LIDs; there the numbers alone must do.
+class QpBook {
+ public:
+  static constexpr std::uint32_t kNobody = 0xffffffff;
+
+  // Peer i of `peers` is found as i. Throws Error when two cannot be told apart.
+  explicit QpBook(const std::vector<PeerQp>& peers);
+
+  // kNobody for a stranger.
+  std::uint32_t find(const ibv_wc& wc) const {
+    const std::uint64_t wanted = key(wc.src_qp, by_lid_ ? wc.slid : std::uint16_t{0});
+    for (std::uint64_t at = place(wanted);; at = (at + 1) & mask_) {
+      if (entries_[at].peer == kNobody || entries_[at].key == wanted) return entries_[at].peer;
+    }
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t key = 0;
+    std::uint32_t peer = kNobody;
+  };
+  static constexpr std::uint64_t key(std::uint32_t qpn, std::uint16_t lid) { return std::uint64_t{lid} << 24 | qpn; }
+  std::uint64_t place(std::uint64_t key) const { return (key * 0x9e3779b97f4a7c15u >> 32) & mask_; }
+
+  bool by_lid_ = false;
+  std::uint64_t mask_;
+  std::vector<Entry> entries_;
+};
 
 }  // namespace verbscope

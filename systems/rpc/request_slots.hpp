@@ -1,6 +1,6 @@
 // Requests by UC WRITE into slots of the server's memory, which its threads poll (Kalia, Kaminsky and Andersen, "Using
 // RDMA Efficiently for Key-Value Services", SIGCOMM 2014, section 4.2). The responses are datagrams, whose tags name
-// the requests (tags.hpp). Data path, but for WrittenRequests.
+// the requests (peers.hpp). Data path, but for WrittenRequests.
 //
 // A client numbers its requests to each of the server's threads from 0 on. Request r ends where slot r mod W ends. Its
 // last byte is not 0, and the thread clears it when it takes the request. So a last byte that is not 0 is a new

@@ -14,7 +14,6 @@
 #include "microbench/loop/request_loop.hpp"
 #include "systems/rpc/peers.hpp"
 #include "systems/rpc/responses.hpp"
-#include "systems/rpc/tags.hpp"
 
 namespace verbscope {
 

@@ -19,7 +19,7 @@
 #include "microbench/loop/recv_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
 #include "systems/rpc/client.hpp"
-#include "systems/rpc/qp_book.hpp"
+#include "systems/rpc/peers.hpp"
 #include "systems/rpc/server.hpp"
 #include "systems/sequencer/receipts.hpp"
 

@@ -6,7 +6,6 @@
 #include "common/error.hpp"
 #include "microbench/loop/batch_counts.hpp"
 #include "microbench/run/console.hpp"
-#include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
 
 namespace verbscope {

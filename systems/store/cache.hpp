@@ -1,15 +1,19 @@
-// MICA's cache at a server's thread, which answers by datagrams: its options, how it is filled, what it tells after the
-// run.
+// MICA's cache at a server's thread, which answers by datagrams: its options, how it is filled, the two accesses of an
+// operation, results.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "lookups/mica_store.hpp"
+#include "machine/node.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "systems/rpc/server.hpp"
 #include "systems/store/options.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 
@@ -40,5 +44,36 @@ struct CacheAccount {
 Json cache_results(const std::vector<const Workload*>& threads);
 std::string judge_cache(const Json& result);
 std::string cache_text(const Json& result);
+
+// The two accesses of an operation, bucket and item, by a thread that works on several operations and prefetches the
+// memory of each. Data path.
+
+// The offset of a byte of an item's second line, for items of so many bytes: within the first two lines. Of long ones
+// the prefetcher of the core asks for the rest by itself.
+constexpr std::size_t second_line_of(std::size_t bytes) {
+  return std::min<std::size_t>(bytes - 1, kCacheLine.value);
+}
+
+// Reads the bucket, which was asked for, into `found`, and asks for the item that it names.
+template <Node N>
+[[gnu::always_inline]] inline void find_and_prefetch(N& node, const lookups::MicaStore& store,
+                                                     const lookups::KeyHash& key, std::size_t second_line,
+                                                     lookups::MicaStore::Found& found) {
+  node.load(store.bucket_place(key));
+  found = store.find(key);
+  const std::byte* const there = found.item;
+  if (there == nullptr) return;
+  node.prefetch(there);
+  node.prefetch(there + second_line);
+}
+
+// Waits for the lines of an item; null: there is none.
+template <Node N>
+[[gnu::always_inline]] inline void load_item(N& node, const std::byte* item, std::size_t second_line) {
+  if (item == nullptr) return;
+  const auto line_of = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) / kCacheLine.value; };
+  node.load(item);
+  if (line_of(item) != line_of(item + second_line)) node.load(item + second_line);
+}
 
 }  // namespace verbscope

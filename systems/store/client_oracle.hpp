@@ -14,7 +14,6 @@
 
 #include "common/histogram.hpp"
 #include "common/units.hpp"
-#include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
 
 namespace verbscope {

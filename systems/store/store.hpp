@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/run/outcome.hpp"
 #include "systems/rpc/client.hpp"
 #include "systems/store/client_oracle.hpp"
 #include "systems/store/options.hpp"
@@ -72,14 +73,6 @@ std::uint32_t settle_inlining(Options& common, const OptionTable& table);
 // The sum of a count of all clients' results.
 double sum_over_clients(const Json& result, const std::string& key);
 
-// Shares of the operations of a run, for the model: as drawn before it, as counted after it (of the clients' windows).
-struct StoreMix {
-  double gets = 1;    // that found their key
-  double misses = 0;  // GETs that did not
-  double puts = 0;
-};
-StoreMix store_mix(const StoreOptions& options, const Json& result);
-
 // A client thread's oracle, and the workload that it refers to.
 struct ClientOracleParts {
   ClientOracleParts(const ThreadSetup& setup, const StoreOptions& options);
@@ -97,5 +90,17 @@ struct StoreClientState : RequestClientState {
   std::uint64_t done() const { return oracle->done(); }
   void begin_interval() { oracle->begin_interval(); }
 };
+
+// The results of a store's clients as JSON: those of each node, and at the server those of all.
+
+// What the client threads of one node found; without any, an empty object.
+Json store_client_json(const std::vector<const Workload*>& threads);
+
+// At the server: rates and latencies of GETs and PUTs, the check of every value, and how PUTs agree. Sets
+// outcome.failure when a value was wrong or stale, or a PUT was executed more or less than once.
+void judge_store(Outcome& outcome, const Store& store);
+
+// Lines for the console.
+std::string store_text(const Json& result);
 
 }  // namespace verbscope

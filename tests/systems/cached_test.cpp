@@ -1,4 +1,6 @@
 // The two ends of the cached store, each against a device that executes at once; the test plays the other.
+#include "systems/cached/cached.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +8,6 @@
 #include <vector>
 
 #include "systems/cached/client.hpp"
-#include "systems/cached/model.hpp"
 #include "systems/cached/server.hpp"
 #include "systems/rpc/client.hpp"
 #include "tests/microbench/executing_device.hpp"

@@ -5,10 +5,10 @@
 
 #include <vector>
 
+#include "systems/one_sided/access.hpp"
 #include "systems/one_sided/client.hpp"
-#include "systems/one_sided/emulated.hpp"
 #include "systems/one_sided/ends.hpp"
-#include "systems/one_sided/server.hpp"
+#include "systems/one_sided/puts.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "systems/one_sided/emulated.hpp"
+#include "systems/one_sided/access.hpp"
 #include "systems/one_sided/farm_table.hpp"
 #include "systems/one_sided/pilaf_table.hpp"
 #include "tests/microbench/scripted_device.hpp"

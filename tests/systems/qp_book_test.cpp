@@ -1,9 +1,8 @@
 // Who sent a datagram: by QP number and LID, and by QP number alone where there are no LIDs.
-#include "systems/rpc/qp_book.hpp"
-
 #include <gtest/gtest.h>
 
 #include "common/error.hpp"
+#include "systems/rpc/peers.hpp"
 
 namespace verbscope {
 namespace {

@@ -8,9 +8,7 @@
 
 #include "systems/store/cache.hpp"
 #include "systems/store/client_oracle.hpp"
-#include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
-#include "systems/store/zipf.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,4 +1,5 @@
-// The closed-form model of the datagrams by which a store's server is asked and answers, each with an immediate.
+// Closed-form models that stores share: the mix of operations, and the datagrams by which a store's server is asked and
+// answers, each with an immediate.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,17 @@
 #include "common/json.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "pcie_model/together.hpp"
+#include "systems/store/store.hpp"
 
 namespace verbscope {
+
+// Shares of the operations of a run, for the model: as drawn before it, as counted after it (of the clients' windows).
+struct StoreMix {
+  double gets = 1;    // that found their key
+  double misses = 0;  // GETs that did not
+  double puts = 0;
+};
+StoreMix store_mix(const StoreOptions& options, const Json& result);
 
 // A request of so many bytes, 0 for one of headers alone, that comes by SEND to request_recvs().
 Prediction predict_request_datagram(const ClusterWire& cluster, const Operation& op, int ports, std::uint64_t bytes);

@@ -1,4 +1,4 @@
-#include "systems/store/datagrams.hpp"
+#include "systems/store/model.hpp"
 
 #include <numeric>
 
@@ -54,6 +54,22 @@ std::vector<PredictedPart> predict_responses(const ClusterWire& cluster, const O
     }
   }
   return parts;
+}
+
+StoreMix store_mix(const StoreOptions& options, const Json& result) {
+  const double puts = options.put_percent / 100.0;
+  const StoreMix drawn{.gets = 1 - puts, .puts = puts};
+  if (!result.contains("clients")) return drawn;
+  double all_gets = 0, all_misses = 0, all_puts = 0;
+  for (const Json& client : result.at("clients")) {
+    const Json& theirs = client.at("result");
+    all_gets += theirs.value("window_gets", 0.0);
+    all_misses += theirs.value("window_misses", 0.0);
+    all_puts += theirs.value("window_puts", 0.0);
+  }
+  const double all = all_gets + all_puts;
+  if (all <= 0) return drawn;
+  return {.gets = (all_gets - all_misses) / all, .misses = all_misses / all, .puts = all_puts / all};
 }
 
 }  // namespace verbscope
