@@ -65,16 +65,17 @@ class EchoRate final : public Benchmark {
   }
 
   void adjust(Options& o) override {
-    if (o.fabric == "null") fail_usage("--fabric null: it moves no bytes, so nobody answers");
-    if (o.header_only) fail_usage("--header_only: a response is told from another by its bytes");
+    if (o.fabric == "null") fail_usage("--fabric null: the null device moves no bytes, so no request is answered");
+    if (o.header_only) fail_usage("--header_only: a response is identified by its bytes");
     if (o.post_list > BatchCounts::kLongest) {
-      fail_usage("--post_list {}: a list of answers has at most {}", o.post_list, std::uint32_t{BatchCounts::kLongest});
+      fail_usage("--post_list {}: a list of responses has at most {}", o.post_list,
+                 std::uint32_t{BatchCounts::kLongest});
     }
     o.size = o.size.value_or(kDefaultEcho);
     if (*o.size < kTagBytes)
-      fail_usage("--size {}: an echo has at least {} bytes, which number it", *o.size, kTagBytes);
+      fail_usage("--size {}: an echo has at least {} bytes, which hold its number", *o.size, kTagBytes);
     if (o.events && echo_.requests_written()) {
-      fail_usage("--events: a request by WRITE is seen in memory, which raises no event");
+      fail_usage("--events: requests by WRITE are polled in memory, which raises no event; use --mode send_send");
     }
     optimise(o);
     if (is_simulated(o.fabric)) saturate(o);
@@ -187,11 +188,10 @@ class EchoRate final : public Benchmark {
   void share_answers(const Options& o) {
     const bool datagrams = echo_.mode == EchoMode::write_send || !facts(o.connection).connected;
     if (answer_qps_ && !datagrams) {
-      fail_usage("--answer_qps {}: answers by {} go back on the QP of their request", *answer_qps_,
+      fail_usage("--answer_qps {}: over {} a response goes back on the QP of its request", *answer_qps_,
                  to_string(o.connection));
     }
-    if (answer_qps_.value_or(1) > o.qp)
-      fail_usage("--answer_qps {} is more than a thread has (--qp {})", *answer_qps_, o.qp);
+    if (answer_qps_.value_or(1) > o.qp) fail_usage("--answer_qps {}: at most --qp {}", *answer_qps_, o.qp);
     echo_.answer_qps = answer_qps_.value_or(o.post_list > 1 ? std::min(kAnswerQps, o.qp) : o.qp);
   }
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kDefaultPayload = 1024;                // bytes
 constexpr Picos kSimWarmup = std::chrono::milliseconds(20);    // congestion control needs it to find its rates
 constexpr Picos kSimDuration = std::chrono::milliseconds(10);  // several round trips of what full buffers hold
-constexpr std::uint32_t kMostWindow = 4096;
+constexpr std::uint32_t kMaxWindow = 4096;
 constexpr Picos kGiveUp = std::chrono::milliseconds(100);
 constexpr Picos kSimGiveUp = std::chrono::milliseconds(20);  // longer than a full buffer holds a packet
 
@@ -90,27 +90,28 @@ class IncastRate final : public Benchmark {
     table.choice<Verb>("--verb", verb_, {{"send", Verb::send}, {"write", Verb::write}, {"read", Verb::read}},
                        "verb that moves the data: SEND or WRITE by the senders, or READ by the receiver");
     table.integer("--flows", flows_, 1u, 1024u, "flows per sender, one QP each");
-    table.integer("--window", flow_.window, 1u, kMostWindow, "outstanding messages per flow");
+    table.integer("--window", flow_.window, 1u, kMaxWindow, "outstanding messages per flow");
     table.flag(
         "--together", flow_.together,
         "READ from all senders, and wait for all of them before the next READs, as a client that gathers shards does");
   }
 
   void adjust(Options& o) override {
-    if (o.fabric == "null") fail_usage("--fabric null: it moves no bytes, so nothing comes together");
-    if (o.header_only) fail_usage("--header_only: goodput is of payload");
-    if (o.validate) fail_usage("--validate: flows are not looked at");
-    if (o.post_list > 1) fail_usage("--post_list {}: messages of a flow are posted one by one", o.post_list);
+    if (o.fabric == "null") fail_usage("--fabric null: the null device moves no bytes");
+    if (o.header_only) fail_usage("--header_only: goodput counts payload, so there must be some");
+    if (o.validate) fail_usage("--validate: the payload of flows is not checked");
+    if (o.post_list > 1)
+      fail_usage("--post_list {}: messages of a flow are posted one by one, so it must be 1", o.post_list);
     if (verb_ != Verb::send && o.connection != Transport::rc) {
-      fail_usage("--verb {}: over RC alone a flow knows what has arrived, not over {}",
-                 verb_ == Verb::read ? "read" : "write", to_string(o.connection));
+      fail_usage("--verb {}: needs RC, because {} acknowledges nothing", verb_ == Verb::read ? "read" : "write",
+                 to_string(o.connection));
     }
-    if (flow_.together && verb_ != Verb::read) fail_usage("--together: only with --verb read, where the receiver asks");
+    if (flow_.together && verb_ != Verb::read) fail_usage("--together: only for --verb read");
     if (flow_.window > o.tx_depth) {
-      fail_usage("--window {}: more than a send queue holds (--tx_depth {})", flow_.window, o.tx_depth);
+      fail_usage("--window {}: at most --tx_depth {}", flow_.window, o.tx_depth);
     }
     o.size = o.size.value_or(kDefaultPayload);
-    if (*o.size == 0) fail_usage("--size 0: goodput is of payload");
+    if (*o.size == 0) fail_usage("--size 0: goodput counts payload, so there must be some");
     o.clients = o.clients.value_or(is_simulated(o.fabric) ? 2 : 1);
     o.client_threads = o.client_threads.value_or(1);
     if (is_simulated(o.fabric)) {

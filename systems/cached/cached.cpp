@@ -28,9 +28,9 @@ GetShares get_shares(const CachedOptions& options, const Json& result) {
     return {.known = sum_over_clients(result, "window_known") / gets,
             .confirmed = sum_over_clients(result, "window_confirmed") / gets};
   }
-  const double kept = options.store.cached_share / 100.0;
-  return {.known = kept,
-          .confirmed = kept * confirmed_share(options.store.put_percent / 100.0, options.client_threads)};
+  const double cached = options.store.cached_share / 100.0;
+  return {.known = cached,
+          .confirmed = cached * confirmed_share(options.store.put_percent / 100.0, options.client_threads)};
 }
 
 }  // namespace
@@ -73,21 +73,22 @@ constexpr std::uint32_t kMostValue = lookups::MicaStore::kMostValue - cached::kV
 class CachedStore final : public Store {
  public:
   void adjust(Options& common, StoreOptions& options, const OptionTable& table) override {
-    if (common.fabric == "null") fail_usage("--fabric null: nobody asks");
-    if (options.emulate) fail_usage("--emulate: --store cached has its cache");
+    if (common.fabric == "null")
+      fail_usage("--fabric null: --store cached needs clients, which the null device does not simulate");
+    if (options.emulate) fail_usage("--emulate: only for --store pilaf, farm and farm_var");
     if (table.given("--requests") && !options.requests_by_send) {
-      fail_usage("--requests write: requests of --store cached go by send");
+      fail_usage("--requests write: --store cached sends requests by SEND; use --requests send");
     }
     if (table.given("--connection") && common.connection != Transport::ud) {
-      fail_usage("--connection {}: requests of --store cached go by UD", to_string(common.connection));
+      fail_usage("--connection {}: --store cached sends requests over UD", to_string(common.connection));
     }
     if (common.size.value_or(0) > kMostValue) {
-      fail_usage("--size {}: a value of --store cached has at most {} bytes, for its version lies beside it",
+      fail_usage("--size {}: a value of --store cached has at most {} bytes, because its version is stored with it",
                  *common.size, kMostValue);
     }
     options.prefetch = options.prefetch.value_or(Prefetching::batch);
     if (options.prefetch == Prefetching::pipeline) {
-      fail_usage("--prefetch pipeline: it holds requests beyond a pass; --store cached goes with off or batch");
+      fail_usage("--prefetch pipeline: --store cached needs --prefetch off or batch");
     }
     check_cache_options(options, table);
     if (options.small_keys) settle_small_keys(options, table);
@@ -95,9 +96,9 @@ class CachedStore final : public Store {
     common.connection = Transport::ud;
     settle_clients(common);
     cached_.client_threads = common.clients.value_or(1) * common.client_threads.value_or(1);
-    if (!options.small_keys && std::max(common.threads, cached_.client_threads) > kMostTagged) {
-      fail_usage("--threads {}, {} client threads: a message names one of at most {}", common.threads,
-                 cached_.client_threads, kMostTagged);
+    if (!options.small_keys && std::max(common.threads, cached_.client_threads) > kMaxTagged) {
+      fail_usage("--threads {}, {} client threads: a message tag has room for at most {} of each", common.threads,
+                 cached_.client_threads, kMaxTagged);
     }
     cached_.store = options;
     retry_given_ = table.given("--retry_after");
@@ -132,7 +133,7 @@ class CachedStore final : public Store {
   }
 
   Json server_results(const std::vector<const Workload*>& threads) const override { return cache_results(threads); }
-  std::string judge(const Json& result) const override { return judge_cache(result); }
+  std::string check(const Json& result) const override { return check_cache(result); }
 
   Json client_results(const std::vector<const Workload*>& threads) const override {
     cached::GetKinds run, window;
@@ -156,7 +157,7 @@ class CachedStore final : public Store {
   std::string report(const Json& result) const override {
     if (!result.contains("confirmed_share")) return "";
     const Json& share = result.at("confirmed_share");
-    return fmt::format("  GETs: {} of those in the window confirmed; {} confirmed, {} values sent in all\n",
+    return fmt::format("  GETs: share {} confirmed in the measured interval; in all {} confirmed, {} values sent\n",
                        share.is_null() ? std::string("-") : with_digits(share.get<double>(), 3),
                        result.at("confirmed").get<std::uint64_t>(), result.at("values_sent").get<std::uint64_t>()) +
            cache_text(result);
@@ -169,15 +170,17 @@ class CachedStore final : public Store {
  private:
   // What goes into an immediate is a key alone.
   static void settle_small_keys(StoreOptions& options, const OptionTable& table) {
-    if (options.keys > cached::kMostSmallKeys) {
-      fail_usage("--keys {}: --small_keys has three bytes for a key, for at most {}", options.keys,
-                 cached::kMostSmallKeys);
+    if (options.keys > cached::kMaxSmallKeys) {
+      fail_usage("--keys {}: with --small_keys a key has three bytes, so there are at most {} keys", options.keys,
+                 cached::kMaxSmallKeys);
     }
     if (table.given("--put_percent") && options.put_percent > 0) {
-      fail_usage("--put_percent {}: a request of --small_keys has no value; all are GETs", options.put_percent);
+      fail_usage("--put_percent {}: with --small_keys a request carries no value, so it must be 0",
+                 options.put_percent);
     }
     if (table.given("--cached_share") && options.cached_share > 0) {
-      fail_usage("--cached_share {}: a request of --small_keys has no version", options.cached_share);
+      fail_usage("--cached_share {}: with --small_keys a request carries no version, so it must be 0",
+                 options.cached_share);
     }
     options.put_percent = 0;
     options.cached_share = 0;

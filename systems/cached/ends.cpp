@@ -15,7 +15,7 @@ class ClientEnd final : public StoreClientEnd<Asker, ClientState>, public Cached
  public:
   ClientEnd(const ThreadSetup& setup, const CachedOptions& options)
       : StoreClientEnd(setup, options.store),
-        kept_(parts_.oracle.values(), options.store.keys, options.store.cached_share),
+        cache_(parts_.oracle.values(), options.store.keys, options.store.cached_share),
         recvs_(setup, 1, datagram_recvs(response_recvs(options.store.window), item_bytes(setup.operation.payload))),
         open_(std::size_t{setup.topology.threads} * options.store.window),
         stride_(round_up(put_bytes(setup.operation.payload), kCacheLine.value)),
@@ -29,7 +29,7 @@ class ClientEnd final : public StoreClientEnd<Asker, ClientState>, public Cached
     request_.num_sge = options.store.small_keys ? 0 : 1;
     request_.opcode = IBV_WR_SEND_WITH_IMM;
     asker_.lanes = lanes_;
-    asker_.kept = &kept_;
+    asker_.cache = &cache_;
     asker_.request = &request_;
     asker_.recvs = {.ring = recvs_.ring(setup.lanes[0].qp, 0)};
     asker_.value = setup.operation.payload;
@@ -49,7 +49,7 @@ class ClientEnd final : public StoreClientEnd<Asker, ClientState>, public Cached
     }
   }
 
-  KeptValues kept_;
+  CachedValues cache_;
   RecvRings recvs_;
   std::vector<Open> open_;
   std::uint64_t stride_;
@@ -69,7 +69,7 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
         requests_(setup, setup.lanes.size(), request_recvs(setup, put_bytes(setup.operation.payload))),
         recvs_(post_recvs(requests_, responses_.queues())) {
     for (const ResponseTarget& target : responses_.targets(setup)) clients_.push_back({target});
-    if (options.store.small_keys) book_.emplace(client_qps(setup));
+    if (options.store.small_keys) qps_.emplace(client_qps(setup));
     server_.recvs = recvs_;
     server_.clients = clients_;
     server_.store = &store_;
@@ -78,7 +78,7 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
     server_.inline_bytes = setup.operation.inline_limit;
     server_.tags = tag_of(setup.thread, 0);
     server_.prefetch = options.store.prefetch != Prefetching::off;
-    server_.book = book_ ? &*book_ : nullptr;
+    server_.qps = qps_ ? &*qps_ : nullptr;
     server_.workload = &workload_;
     server_.waiting.resize(recvs_.size() * setup.operation.rx_depth);
   }
@@ -88,7 +88,7 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
     server_loop(node, server_, control, tally, [](N& by, Server& s, RunEnd& end) { return serve(by, s, end); });
   }
 
-  std::uint64_t wrong() const override { return server_.strange; }
+  std::uint64_t wrong() const override { return server_.unknown; }
   const MicaStore* cache() const override { return &store_; }
   const CacheServerCounts& window_counts() const override { return server_.counts; }
   std::uint64_t puts_executed() const override { return server_.puts; }
@@ -103,7 +103,7 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
   MicaStore store_;
   RecvRings requests_;
   std::vector<RecvLane> recvs_;
-  std::optional<QpBook> book_;
+  std::optional<QpIndex> qps_;
   std::vector<Client> clients_;
 };
 

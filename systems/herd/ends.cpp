@@ -65,7 +65,7 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
   ServerEnd(const ThreadSetup& setup, const HerdOptions& options)
       : RequestServerEnd(setup, {.bytes = setup.operation.payload, .inlined = setup.operation.inlined},
                          options.store.batching, options.store.max_batch),
-        alone_(options.alone),
+        self_fed_(options.self_fed),
         goal_(setup.goal) {
     const SlotLayout layout =
         slot_layout(options, setup.topology.threads, setup.topology.all_client_threads(), setup.operation.payload);
@@ -85,14 +85,14 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
     } else {
       server_.place_slots(setup.region.bytes.data(), layout);
     }
-    if (alone_) prepare_feed(setup, options, layout);
+    if (self_fed_) prepare_feed(setup, options, layout);
   }
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     dispatch(server_.policy, [&]<ServerPolicy kPolicy>() {
-      if (alone_) {
-        alone_loop<kPolicy>(node, server_, feed_, goal_, control, tally);
+      if (self_fed_) {
+        serve_self_fed<kPolicy>(node, server_, feed_, goal_, control, tally);
       } else {
         server_.watch(node);
         server_loop(node, server_, control, tally,
@@ -101,10 +101,10 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
     });
   }
 
-  bool active() const override { return alone_; }
-  bool counts() const override { return alone_; }
-  std::uint64_t received() const override { return alone_ ? 0 : server_.served; }
-  std::uint64_t wrong() const override { return server_.strange; }
+  bool active() const override { return self_fed_; }
+  bool counts() const override { return self_fed_; }
+  std::uint64_t received() const override { return self_fed_ ? 0 : server_.served; }
+  std::uint64_t wrong() const override { return server_.unknown; }
   const MicaStore* cache() const override { return server_.store; }
   const CacheServerCounts& window_counts() const override { return server_.counts; }
   std::uint64_t puts_executed() const override { return server_.puts; }
@@ -122,7 +122,7 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
   }
 
   void add_clients(const ThreadSetup& setup, const SlotLayout& layout) {
-    if (alone_) {  // one address for all
+    if (self_fed_) {  // one address for all
       const LanePeer& peer = setup.lanes.front().peers.front();
       clients_.assign(layout.clients,
                       {{.to = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey}, .port = &responses_.ports().front()}});
@@ -156,7 +156,7 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
     feed_ = {.last = feed_bytes_.data() + layout.slot_bytes(), .stride = layout.slot_bytes(), .bytes = feed_lengths_};
   }
 
-  bool alone_;
+  bool self_fed_;
   std::uint64_t goal_;
   std::optional<MicaStore> store_;
   std::optional<lookups::Chain> chain_;  // that an echo reads in

@@ -16,7 +16,7 @@ namespace verbscope::herd {
 // The options with their defaults resolved.
 struct HerdOptions {
   StoreOptions store;
-  bool alone = false;                // the null device: the server's threads write requests to themselves
+  bool self_fed = false;             // the null device: the server's threads write requests to themselves
   std::uint32_t request_inline = 0;  // largest request that is inlined, in bytes
   std::uint64_t echo_bytes = 0;      // with StoreOptions::accesses: memory that a thread of the server reads in
 };

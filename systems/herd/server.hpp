@@ -17,26 +17,26 @@
 
 namespace verbscope::herd {
 
-// After so many looks in a row that found nothing a no-op is pushed (SIGCOMM 2014, section 4.1.1).
+// After this many empty slots in a row a no-op enters the pipeline (SIGCOMM 2014, section 4.1.1).
 inline constexpr std::uint32_t kPollsToNoOp = 100;
-// A thread with a pipeline looks at its bell in each of so many passes, and before it sleeps: requests that wait for a
-// no-op wait for the looks before it, and the bell would cost a thread of one client as much as that client's slot.
+// A thread with a pipeline polls its bell once in this many passes, and before it sleeps. In each pass the bell would
+// cost a thread with one client as much as that client's slot, and delay the no-ops.
 inline constexpr std::uint32_t kPassesToBell = 16;
 
-// A request by SEND that has come.
+// A request by SEND that has arrived.
 struct Message {
-  std::uint64_t recv = 0;  // wr_id of the RECV that it took
+  std::uint64_t recv = 0;  // wr_id of its RECV
   std::uint32_t immediate = 0;
   std::uint32_t bytes = 0;
 };
 
 struct Server : Executor {
   // Requests by WRITE.
-  std::uint32_t passes_to_bell = kPassesToBell;  // if equal: this pass looked at the bell
-  std::uint32_t empty_looks = 0;                 // in a row
+  std::uint32_t passes_to_bell = kPassesToBell;  // if equal: this pass polled the bell
+  std::uint32_t empty_slots = 0;                 // in a row
   // Requests by SEND.
   std::span<RecvLane> recvs;
-  Ring<Message> waiting;             // for room in the send queues; has room for all RECVs
+  Ring<Message> waiting;             // requests that wait for room in the send queues; has room for all RECVs
   std::uint64_t head = 0, tail = 0;  // positions in `waiting`
 
   CacheServerCounts counts;
@@ -64,11 +64,11 @@ template <ServerPolicy kPolicy, Node N>
   return work<kPolicy>(node, s, item, end);
 }
 
-// A look that found nothing. A no-op comes after so many.
+// Counts an empty slot, and pushes a no-op after kPollsToNoOp of them.
 template <ServerPolicy kPolicy, Node N>
-inline bool look_in_vain(N& node, Server& s, RunEnd& end) {
-  if (++s.empty_looks < kPollsToNoOp || s.under_way() == 0) return true;
-  s.empty_looks = 0;
+inline bool note_empty_slot(N& node, Server& s, RunEnd& end) {
+  if (++s.empty_slots < kPollsToNoOp || s.under_way() == 0) return true;
+  s.empty_slots = 0;
   if (s.measured) ++s.counts.no_ops;
   return push_on<kPolicy>(node, s, *s.youngest, end);
 }
@@ -86,14 +86,14 @@ inline bool serve_slots(N& node, Server& s, RunEnd& end) {
           s.first = &client;
           return false;
         }
-        if (kPolicy.pipelined()) s.empty_looks = 0;
+        if (kPolicy.pipelined()) s.empty_slots = 0;
         return posted = take_from_slot<kPolicy>(node, s, client, slot, end);
       },
-      [&] { return !kPolicy.pipelined() || (posted = look_in_vain<kPolicy>(node, s, end)); });
+      [&] { return !kPolicy.pipelined() || (posted = note_empty_slot<kPolicy>(node, s, end)); });
   return posted && end_pass<kPolicy>(node, s, end);
 }
 
-// Whether this pass looks at the bell.
+// Whether this pass polls the bell.
 template <ServerPolicy kPolicy>
 inline bool bell_is_due(Server& s) {
   if (!kPolicy.pipelined()) return true;
@@ -108,15 +108,14 @@ inline bool serve_retries(N& node, Server& s, RunEnd& end) {
   std::size_t room = room_of(s);
   const auto has_room = [&](const Client&) { return room > 0 && room-- > 0; };
   const auto take = [&](Client& client, std::uint64_t number, const std::byte* at, bool repeated) {
-    s.empty_looks = 0;
+    s.empty_slots = 0;
     const Source source{.client = &client, .number = number, .end = at, .length = length_before(at)};
     return work<kPolicy>(node, s, collect<kPolicy>(s, repeated ? executed(source) : source), end);
   };
   return poll_retries(s, has_room, take) && end_pass<kPolicy>(node, s, end);
 }
 
-// Takes a request that came by SEND, for which there is room in the send queues; work() follows. Null: it gets no
-// response.
+// Takes a request by SEND, for which there is room in the send queues; work() follows. Null: no response.
 template <ServerPolicy kPolicy>
 inline Item* take_message(Server& s, const Message& message) {
   RecvLane& lane = s.recvs[recv_queue(message.recv)];
@@ -125,12 +124,12 @@ inline Item* take_message(Server& s, const Message& message) {
   const std::uint64_t bytes = message.bytes - kGrh.value;
   const bool put = bytes == put_bytes(s.value);
   if (c >= s.clients.size() || (bytes != kGetBytes && !put)) {
-    ++s.strange;
+    ++s.unknown;
     return nullptr;
   }
   Client& client = s.clients[c];
   const std::uint64_t number = tagged_number(message.immediate, client.next);
-  if (number > client.next) return nullptr;  // one before it was lost: the client will ask again for that first
+  if (number > client.next) return nullptr;  // one before it was lost: the client will resend that first
   const bool before = number < client.next;
   if (!before) ++client.next;
   const Source source{.client = &client,
@@ -140,8 +139,8 @@ inline Item* take_message(Server& s, const Message& message) {
   return &collect<kPolicy>(s, before ? executed(source) : source);
 }
 
-// Takes what has completed, responses and requests by SEND, and answers as many requests as the send queues have room
-// for. Returns how many completions there were, or -1 with `end` set.
+// Takes completions of responses and requests by SEND, and answers as many requests as the send queues have room for.
+// Returns the number of completions, or -1 with `end` set.
 template <ServerPolicy kPolicy, Node N>
 inline int serve_messages(N& node, Server& s, RunEnd& end) {
   const int count = take_completions<kRateBatch>(s.cq, kRateBatch, end, [&s](const ibv_wc& wc) {
@@ -163,7 +162,7 @@ inline int serve_messages(N& node, Server& s, RunEnd& end) {
   return count;
 }
 
-// One pass. Returns whether completions came too; -1: a failure.
+// One pass. Returns the number of completions, or -1 with `end` set.
 template <ServerPolicy kPolicy, Node N>
 inline int serve(N& node, Server& s, RunEnd& end) {
   if constexpr (!kPolicy.pipelined()) {
@@ -180,7 +179,7 @@ inline int serve(N& node, Server& s, RunEnd& end) {
   return reap_responses(s.cq, s.queues, end);
 }
 
-// Calls use.operator()<kPolicy>() for the way of the thread, which is an echo or not.
+// Calls use.operator()<kPolicy>() with the policy of the thread.
 template <bool kEcho, class Use>
 inline auto dispatch_of(ServerPolicy policy, Use&& use) {
   constexpr ServerPolicy kPipeline{Prefetching::pipeline, false, kEcho};
@@ -197,7 +196,7 @@ inline auto dispatch(ServerPolicy policy, Use&& use) {
   return policy.echo ? dispatch_of<true>(policy, use) : dispatch_of<false>(policy, use);
 }
 
-// One pass, which is counted if it is measured. Returns as serve() does.
+// One pass, counted if it is measured. Returns as serve() does.
 template <ServerPolicy kPolicy, Node N>
 inline int serve_and_count(N& node, Server& s, RunEnd& end) {
   s.batches = s.measured ? &s.counts.passes.batches : nullptr;
@@ -212,7 +211,7 @@ inline int serve_and_count(N& node, Server& s, RunEnd& end) {
   return completed;
 }
 
-// One pass, as server_loop() wants it: something moves while requests are under way, or until the bell was looked at.
+// One pass of server_loop(). It reports a move while requests are in execution, or until the bell was polled.
 template <ServerPolicy kPolicy, Node N>
 inline int pass(N& node, Server& s, RunEnd& end) {
   const std::uint64_t before = s.served;
@@ -234,8 +233,8 @@ struct Feed {
   std::size_t next = 0;
 };
 
-// Puts the next request into each slot that a pass will look at and that is empty. Kept apart from the loop, so that
-// its cost can be told from the loop's.
+// Writes the next request into each empty slot that a pass will poll. Not inlined, so that its cost is not counted as
+// the loop's.
 [[gnu::noinline]] inline void feed_slots(Server& s, Feed& feed) {
   for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
     std::byte* const slot = s.clients[c].slot;
@@ -247,7 +246,7 @@ struct Feed {
 }
 
 template <ServerPolicy kPolicy, Node N>
-void alone_loop(N& node, Server& s, Feed& feed, std::uint64_t goal, const RunControl& control, ThreadTally& tally) {
+void serve_self_fed(N& node, Server& s, Feed& feed, std::uint64_t goal, const RunControl& control, ThreadTally& tally) {
   MeasuredInterval window(tally, goal);
   for (;;) {
     feed_slots(s, feed);

@@ -1,5 +1,5 @@
-// The memory of kv_atomic: records that begin on pages, a value first, and where the lock of each lies; what a value of
-// a version holds; what a lock's word says.
+// The memory of kv_atomic: page-aligned records that begin with a value, the places of their locks, the bytes of each
+// version, and the words of locks.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace verbscope {
 
 inline constexpr std::uint64_t kKvWord = 8;       // bytes of a lock, and of each piece of a value
 inline constexpr std::uint64_t kKvRecord = 4096;  // bytes: records begin on multiples of it
-inline constexpr std::uint64_t kMostKvVersions = std::uint64_t{1} << 32;
+inline constexpr std::uint64_t kMaxKvVersions = std::uint64_t{1} << 32;
 
 // The places of the locks: in the last word of each record, in a word behind the value that the key chooses, or in a
 // table of words behind all records.
@@ -45,7 +45,7 @@ class KvLayout {
 };
 
 // A lock is a pair of counts (a ticket lock): PUTs that began, in the low half, and PUTs that ended, in the high half.
-// Who adds to the first is given his ticket, and has the lock when the second is equal to it.
+// A client that adds to the first receives a ticket, and holds the lock when the second equals it.
 inline constexpr std::uint64_t kTakeTicket = 1;
 inline constexpr std::uint64_t kServeNext = std::uint64_t{1} << 32;
 constexpr std::uint32_t next_ticket(std::uint64_t lock) {
@@ -55,7 +55,7 @@ constexpr std::uint32_t now_served(std::uint64_t lock) {
   return static_cast<std::uint32_t>(lock >> 32);
 }
 
-// The judgement of the bytes that are read under a key.
+// The check of the bytes that were read under a key.
 enum class KvFinding : std::uint8_t {
   consistent,  // every word is that of the key and one version
   torn,        // every word is of the key, but not of one version
@@ -114,7 +114,7 @@ inline KvReading KvValues::look_at(const std::byte* value, std::uint64_t key) co
     std::uint64_t word;
     std::memcpy(&word, value + place * kKvWord, kKvWord);
     const std::uint64_t version = mask(key, place) ^ word;
-    if (version >= kMostKvVersions) return {KvFinding::wrong, 0};
+    if (version >= kMaxKvVersions) return {KvFinding::wrong, 0};
     if (place == 0) reading.version = version;
     if (version != reading.version) reading.finding = KvFinding::torn;
   }

@@ -50,7 +50,7 @@ class KvRate final : public Benchmark {
     table.restate("--inline_size", Json(),
                   fmt::format("largest payload that is sent inline (default: {} for herd and cached; PUTs of up to {} "
                               "for the other stores)",
-                              kResponseInline, kMostInlinedPut));
+                              kResponseInline, kMaxInlinedPut));
     table.restate("--clients", Json(), fmt::format("client machines (default 1; sim {})", kPaperMachines));
     table.restate("--client_threads", Json(), fmt::format("threads of each client (default 1; sim {})", kPaperThreads));
     table.choice<StoreKind>("--store", kv_.store,
@@ -91,31 +91,31 @@ class KvRate final : public Benchmark {
                   "index buckets per server thread, 8 slots each, a power of two (default: one per two keys)");
     table.bytes("--log", kv_.log, std::uint64_t{2048}, std::uint64_t{1} << 39,
                 "log size per server thread, a power of two (default: its items and a quarter more)");
-    table.integer("--accesses", kv_.accesses, 0u, kMostAccesses,
+    table.integer("--accesses", kv_.accesses, 0u, kMaxAccesses,
                   "replace HERD's store by an echo, which reads this many random places of memory per request, one "
                   "after the other, and returns the value");
   }
 
   void adjust(Options& o) override {
     o.size = o.size.value_or(kDefaultValue);
-    if (*o.size < kLeastStoreValue || *o.size > kMostStoreValue) {
-      fail_usage("--size {}: a value has from {} to {} bytes", *o.size, kLeastStoreValue, kMostStoreValue);
+    if (*o.size < kMinStoreValue || *o.size > kMaxStoreValue) {
+      fail_usage("--size {}: a value has from {} to {} bytes", *o.size, kMinStoreValue, kMaxStoreValue);
     }
-    if (o.header_only) fail_usage("--header_only: a value has bytes");
-    if (o.post_list != 1) fail_usage("--post_list {}: --batching makes lists of what there is", o.post_list);
-    if (o.events) fail_usage("--events: the server polls");
-    if (o.validate) fail_usage("--validate: every value is checked anyhow");
+    if (o.header_only) fail_usage("--header_only: a value cannot be empty");
+    if (o.post_list != 1) fail_usage("--post_list {}: use --batching, which posts responses in lists", o.post_list);
+    if (o.events) fail_usage("--events: the server polls memory, which raises no event");
+    if (o.validate) fail_usage("--validate: every value is checked already");
     if (kv_.window > o.tx_depth) {
-      fail_usage("--window {} is more than the send queue holds (--tx_depth {})", kv_.window, o.tx_depth);
+      fail_usage("--window {}: at most --tx_depth {}", kv_.window, o.tx_depth);
     }
     const bool simulated = is_simulated(o.fabric);
     kv_.retry_after = retry_after_.value_or(simulated ? kSimRetry : kRetry);
     kv_.one_process = simulated;
     if (kv_.store != StoreKind::herd && table_->given("--accesses")) {
-      fail_usage("--accesses: of --store herd alone");
+      fail_usage("--accesses: only for --store herd");
     }
     for (const char* key : {"--cached_share", "--small_keys"}) {
-      if (kv_.store != StoreKind::cached && table_->given(key)) fail_usage("{}: of --store cached alone", key);
+      if (kv_.store != StoreKind::cached && table_->given(key)) fail_usage("{}: only for --store cached", key);
     }
     store_ = make_store(kv_.store);
     store_->adjust(o, kv_, *table_);
@@ -141,7 +141,7 @@ class KvRate final : public Benchmark {
     json.update(store_->client_results(threads));
     return json;
   }
-  void finish(Outcome& outcome) const override { judge_store(outcome, *store_); }
+  void finish(Outcome& outcome) const override { check_store(outcome, *store_); }
   std::string report(const Json& result) const override { return store_text(result) + store_->report(result); }
 
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {

@@ -1,8 +1,7 @@
-// How a client gets at the items of a store without the server's CPU. An access has
-// - `Get`, one GET under way: `begin(access, hash)` says what to READ first, `take(access, got, piece, counts)` what to
-// READ
-//   next, or that it has ended;
-// - `Puts`, what one thread of the server does for PUTs: `put(node, hash, value)`, false for a key that is not there;
+// How a client reads the items of a store without the server's CPU. An access has
+// - `Get`, one outstanding GET: `begin(access, hash)` returns what to READ first, `take(access, got, piece, counts)`
+// what to READ next, or the result;
+// - `Puts`, PUTs by one thread of the server: `put(node, hash, value)`, false if there is no such key;
 // - `region_bytes()`, `fill(region, contents)`, `largest_read()`.
 // Data path, but for the filling.
 #pragma once
@@ -22,7 +21,7 @@ namespace verbscope {
 
 inline constexpr std::uint32_t kStoreKeyBytes = sizeof(lookups::KeyHash);
 
-// What a table holds before the run: the hash of key number i, and its value.
+// The contents of a table before the run: the hash of key number i, and its value.
 struct TableContents {
   std::uint64_t keys = 0;
   std::function<lookups::KeyHash(std::uint64_t)> hash_of;
@@ -35,8 +34,8 @@ struct RegionPiece {
   std::uint32_t bytes = 0;
 };
 
-// How a GET goes on: it READs the piece, which may be the same again; it has the value, `value` bytes from the
-// beginning of what was READ, or nobody's bytes (of an emulation); or there is no such key.
+// The next step of a GET: READ the piece, possibly the same again; the value was found at `value`; bytes without a
+// meaning were READ (by an emulation); or there is no such key.
 struct GetStep {
   enum class Kind : std::uint8_t { read_on, found, unchecked, missing };
   Kind kind = Kind::read_on;
@@ -64,12 +63,12 @@ class ReadCounts {
   std::array<std::uint64_t, kPeriod> at_{};
 };
 
-// What the GETs of a client needed.
+// What the GETs of a client READ.
 struct GetCounts {
   ReadCounts probes;        // of the index: buckets, neighbourhoods
-  ReadCounts values;        // of values that do not lie in the index
-  std::uint64_t torn = 0;   // READ while the server wrote them, and READ again
-  std::uint64_t moved = 0;  // values whose place another had got meanwhile: begun again at the index
+  ReadCounts values;        // of values outside the index
+  std::uint64_t torn = 0;   // READ while the server wrote, and READ again
+  std::uint64_t moved = 0;  // values whose place was reused meanwhile: the GET began again at the index
 
   void add(const GetCounts& other) {
     probes.add(other.probes);
@@ -97,8 +96,8 @@ class EmulatedAccess {
   using Get = EmulatedGet;
   using Puts = EmulatedPuts;
 
-  // Of 100 GETs with Pilaf's optimal cuckoo hashing so many find the key in the first bucket, the second, the
-  // third: 1.6 on average, as H says; how they are spread it does not say.
+  // Percentage of GETs that find the key in the first, second and third bucket with Pilaf's optimal cuckoo hashing: 1.6
+  // buckets on average, as section 5.1.1 reports; the distribution is assumed.
   static constexpr std::array<std::uint32_t, 3> kPilafProbes = {55, 30, 15};
   static constexpr std::uint32_t kPilafBucket = 32;  // bytes
   static constexpr std::uint32_t kFarmNeighbourhood = 6;

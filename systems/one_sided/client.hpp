@@ -23,19 +23,19 @@ namespace verbscope {
 inline constexpr std::uint32_t kReadQueue = 0;
 inline constexpr std::uint32_t kPutQueue = 1;
 
-// A GET under way, or none; its READ is prebuilt but for place and size.
+// A GET, outstanding or free; its READ is prebuilt but for place and size.
 template <class Access>
 struct OneSidedGet {
   StoreRequest request;
   typename Access::Get get;
   RegionPiece piece;
-  std::byte* got = nullptr;  // the READ lands there
+  std::byte* got = nullptr;  // destination of the READ
   ibv_send_wr read{};
   ibv_sge segment{};
   std::uint32_t index = 0;
 };
 
-// A PUT under way: the one whose number leads to its slot.
+// An outstanding PUT, in the slot of its number.
 struct OneSidedPut {
   StoreRequest request;
   std::byte* end = nullptr;  // of the message
@@ -59,7 +59,7 @@ struct OneSidedClientState : ClientLoopState {
   Picos retry_after{0};
   std::array<GetCounts, 2> counts;  // outside of the measured window, and within it
 
-  bool has_next = false;  // a request was drawn and could not go yet
+  bool has_next = false;  // a request was drawn that had no room yet
   StoreRequest next;
   std::uint64_t put = 0;       // number of the last PUT sent
   std::uint64_t answered = 0;  // number of the last PUT answered
@@ -121,7 +121,7 @@ inline bool send_requests(OneSidedClientState<Access>& s, Picos now, RunEnd& end
   return true;
 }
 
-// PUTs up to `number` are executed. Returns how many of them the client has waited for.
+// PUTs up to `number` are executed. Returns how many of them were outstanding.
 template <class Access>
 inline std::uint64_t take_answer(OneSidedClientState<Access>& s, std::uint64_t number, Picos now, bool measured) {
   std::uint64_t count = 0;
@@ -132,7 +132,7 @@ inline std::uint64_t take_answer(OneSidedClientState<Access>& s, std::uint64_t n
   return count;
 }
 
-// A READ has completed: the GET goes on, or is done.
+// A READ has completed: the GET READs on, or is done.
 template <class Access>
 inline bool take_read(OneSidedClientState<Access>& s, std::uint32_t index, Picos now, bool measured, RunEnd& end) {
   OneSidedGet<Access>& get = s.gets[index];
@@ -154,7 +154,7 @@ inline bool take_read(OneSidedClientState<Access>& s, std::uint32_t index, Picos
   return true;
 }
 
-// Takes the completions that are there, those of `most` at most. Returns how many, or -1 with `end` set.
+// Takes up to `most` completions. Returns how many, or -1 with `end` set.
 template <class Access>
 inline int take_completed(OneSidedClientState<Access>& s, std::uint64_t most, Picos now, bool measured, RunEnd& end) {
   return take_completions<kCompletionBatch>(s.cq, most, end, [&](const ibv_wc& wc) {
@@ -170,7 +170,7 @@ inline int take_completed(OneSidedClientState<Access>& s, std::uint64_t most, Pi
   });
 }
 
-// Sends all PUTs again that have waited too long, in their order, as far as there is room.
+// Resends all outstanding PUTs in their order, as far as there is room, if the oldest has waited for too long.
 template <class Access>
 inline bool ask_again(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
   if (s.put == s.answered || now - s.waiting_since < s.retry_after) return true;

@@ -19,10 +19,11 @@
 
 namespace verbscope {
 
-inline constexpr std::uint32_t kSparePutRecvs = 32;  // beside a RECV for each PUT: an adapter fetches whole groups
+inline constexpr std::uint32_t kSparePutRecvs = 32;  // beside one RECV per PUT, because an adapter fetches whole groups
 
-// How the PUTs of a store go, and where things lie. The server's region has the store, then by WRITE the slots of its
-// clients, those of one thread together; a client's region has by WRITE a line for each of its threads, for the answer.
+// How the PUTs of a store travel, and the layout of the regions. The server's region holds the store, then for PUTs by
+// WRITE the slots of its clients, grouped by thread. A client's region holds for PUTs by WRITE one line per thread, for
+// the answer.
 struct PutPaths {
   static constexpr std::uint64_t kAnswerLine = 64;
 
@@ -32,7 +33,7 @@ struct PutPaths {
 
   std::uint32_t recvs() const { return by_memory ? 0 : layout.window + kSparePutRecvs; }
   std::uint64_t slots_at() const { return round_up(store_bytes, PutLayout::kLine); }
-  // Lanes of the busiest of the server's threads, of so many clients.
+  // Lanes of the server's busiest thread.
   static std::uint64_t lanes_each(std::uint64_t clients, std::uint64_t threads) {
     return (clients + threads - 1) / threads;
   }
@@ -50,7 +51,7 @@ constexpr std::uint32_t put_signal_every(std::uint32_t depth) {
   return std::clamp(depth / 4, 1u, 64u);
 }
 
-// What a client's thread tells of its GETs beside its oracle, and a server's of its PUTs.
+// Counts of a client thread's GETs, beside those of its oracle, and of a server thread's PUTs.
 struct OneSidedAccount {
   virtual ~OneSidedAccount() = default;
   virtual const PutCounts* puts() const { return nullptr; }
@@ -91,7 +92,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
     const std::uint32_t depth = setup.operation.tx_depth;
     const std::uint64_t clients = setup.topology.all_client_threads();
     if (paths.server_bytes(clients, setup.topology.threads) > region.bytes) {
-      fail("the server has {} bytes for the store, not {}", region.bytes,
+      fail("the server has {} bytes for the store, not the {} that this client expects", region.bytes,
            paths.server_bytes(clients, setup.topology.threads));
     }
     state_.cq = setup.cq;
@@ -183,7 +184,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
 template <class Access>
 class OneSidedServer final : public WorkloadOn<OneSidedServer<Access>>, public OneSidedAccount {
  public:
-  // `puts`: what executes the PUTs of the thread, of which this is the setup.
+  // `puts`: executes the PUTs of this thread.
   OneSidedServer(const ThreadSetup& setup, const PutPaths& paths, typename Access::Puts puts)
       : puts_(std::move(puts)), queues_(setup.lanes.size()), lanes_(setup.lanes.size()) {
     const std::uint32_t depth = setup.operation.tx_depth;

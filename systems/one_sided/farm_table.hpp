@@ -45,8 +45,8 @@ inline std::atomic_ref<std::uint64_t> version_of(std::byte* line) {
   return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(line));
 }
 
-// Copies an object of `bytes` bytes from its lines, of which this is a copy that nobody writes, to where it may begin
-// at the same place. Returns its version, or nothing when the lines are not of one version.
+// Copies an object of `bytes` bytes from a private copy of its lines to `object`, which may be the same address.
+// Returns its version, or nothing if the lines are not of one version.
 inline std::optional<std::uint64_t> read_object(const std::byte* lines, std::uint64_t bytes, std::byte* object) {
   std::uint64_t version = 0;
   bool whole = true;
@@ -60,7 +60,7 @@ inline std::optional<std::uint64_t> read_object(const std::byte* lines, std::uin
   return whole ? std::optional(version) : std::nullopt;
 }
 
-// Writes an object nobody READs yet.
+// Writes an object before the run.
 inline void lay_object(std::byte* lines, std::uint64_t bytes, const std::byte* object) {
   for (std::uint64_t line = 0, at = 0; at < bytes; ++line, at += kLineBytes) {
     std::memset(lines + line * kObjectLine, 0, sizeof(std::uint64_t));
@@ -68,12 +68,12 @@ inline void lay_object(std::byte* lines, std::uint64_t bytes, const std::byte* o
   }
 }
 
-// Writes an object that others may READ and write at the same time, but for its first `kept` bytes, less than a line,
-// which stay as they are. Between lines whatever else happens may happen; on a host it does anyhow.
+// Writes an object, which others may READ and write at the same time, except its first `unchanged` bytes, less than a
+// line. In a simulation other nodes advance between lines, as on a host.
 template <Node N>
-void write_object(N& node, std::byte* lines, std::uint64_t kept, const std::byte* rest, std::uint64_t rest_bytes) {
+void write_object(N& node, std::byte* lines, std::uint64_t unchanged, const std::byte* rest, std::uint64_t rest_bytes) {
   constexpr Nanos kRetry = std::chrono::nanoseconds(50);  // between looks at a lock that another thread has
-  const std::uint64_t bytes = kept + rest_bytes;
+  const std::uint64_t bytes = unchanged + rest_bytes;
   for (std::uint64_t line = 0; line < lines_of(bytes); ++line) node.prefetch(lines + line * kObjectLine);
   node.load(lines);
   std::uint64_t version = version_of(lines).load(std::memory_order_relaxed);
@@ -92,8 +92,9 @@ void write_object(N& node, std::byte* lines, std::uint64_t kept, const std::byte
       version_of(begin).store(version + 1, std::memory_order_relaxed);
     }
     std::atomic_thread_fence(std::memory_order_release);
-    const std::uint64_t first = line == 0 ? kept : 0;
-    std::memcpy(begin + sizeof version + first, rest + (at + first - kept), std::min(kLineBytes, bytes - at) - first);
+    const std::uint64_t first = line == 0 ? unchanged : 0;
+    std::memcpy(begin + sizeof version + first, rest + (at + first - unchanged),
+                std::min(kLineBytes, bytes - at) - first);
     if (line > 0) version_of(begin).store(version + 2, std::memory_order_release);
   }
   version_of(lines).store(version + 2, std::memory_order_release);
@@ -182,7 +183,7 @@ class FarmGet {
   GetStep take(const FarmTable& table, std::byte* got, RegionPiece& piece, GetCounts& counts) {
     if (at_object_) {
       counts.values.count(piece);
-      return judge(read_object(got, table.value_bytes(), got), got, counts);
+      return check(read_object(got, table.value_bytes(), got), got, counts);
     }
     counts.probes.count(piece);
     const std::optional<std::uint64_t> place = table.slot_of(got, key_);
@@ -194,7 +195,7 @@ class FarmGet {
     std::byte* const slot = got + *place;
     if (!table.apart()) {
       const std::uint64_t bytes = FarmTable::kKeyBytes + table.value_bytes();
-      return judge(read_object(slot, bytes, slot), slot + FarmTable::kKeyBytes, counts);
+      return check(read_object(slot, bytes, slot), slot + FarmTable::kKeyBytes, counts);
     }
     at_object_ = true;
     piece = {table.object_at(FarmTable::pointer_in(slot)), static_cast<std::uint32_t>(table.object_bytes())};
@@ -203,7 +204,7 @@ class FarmGet {
 
  private:
   // A torn object is READ again, where it was.
-  static GetStep judge(const std::optional<std::uint64_t>& version, const std::byte* value, GetCounts& counts) {
+  static GetStep check(const std::optional<std::uint64_t>& version, const std::byte* value, GetCounts& counts) {
     if (version) return GetStep::found(value);
     ++counts.torn;
     return GetStep::on();
@@ -219,7 +220,7 @@ class FarmPuts {
  public:
   FarmPuts(const FarmTable& table, std::byte* region) : table_(table), region_(region) {}
 
-  // False: there is no such key.
+  // False if there is no such key.
   template <Node N>
   bool put(N& node, const lookups::KeyHash& key, const std::byte* value) {
     for (std::uint32_t which = 0; which < FarmTable::kHomes; ++which) {
@@ -251,10 +252,10 @@ inline FarmTable::FarmTable(std::uint64_t keys, std::uint32_t value_bytes, bool 
       value_bytes_(value_bytes),
       apart_(apart),
       slot_bytes_(apart ? kKeyBytes + kPointerBytes : lines_of(kKeyBytes + value_bytes) * kObjectLine) {
-  if (homes_ >= kFreeSlot) fail("a table of {} keys: it has fewer than 2^32 slots", keys);
+  if (homes_ >= kFreeSlot) fail("a hopscotch table of {} keys has too many slots: fewer than 2^32 are allowed", keys);
 }
 
-// Which key lies in which slot, and where its neighbourhood begins.
+// The key in each slot, and the beginning of its neighbourhood.
 struct FarmTable::Placing {
   std::vector<std::uint32_t> owners;
   std::vector<std::uint32_t> homes;
@@ -286,7 +287,7 @@ inline void FarmTable::fill(std::span<std::byte> region, const TableContents& co
       slot = placing.make_room(home(key, which));
       if (slot) placing.homes[*slot] = static_cast<std::uint32_t>(home(key, which));
     }
-    if (!slot) fail("a hopscotch table of {} keys: key {} finds no place", keys_, i);
+    if (!slot) fail("a hopscotch table of {} keys has no slot for key {}", keys_, i);
     placing.owners[*slot] = static_cast<std::uint32_t>(i);
   }
   std::vector<std::byte> object(kKeyBytes + value_bytes_);

@@ -25,9 +25,8 @@
 
 namespace verbscope {
 
-// The checksum by which a client knows whether what it READ is whole: a chain of SplitMix64 over the words. It tells
-// bytes that a CPU was writing from those that it had written, but protects against nobody who means harm.
-// Of `bytes` bytes, the last word filled up with zeros; `start` is something else that must be right, too.
+// The checksum by which a client detects torn READs: a chain of SplitMix64 over the words. It is not cryptographic.
+// Covers `bytes` bytes, padded with zeros to whole words, and `start`.
 inline std::uint64_t checksum(const std::byte* from, std::size_t bytes, std::uint64_t start) {
   std::uint64_t sum = mix(start ^ bytes);
   for (std::size_t at = 0; at < bytes; at += sizeof sum) {
@@ -41,7 +40,7 @@ inline std::uint64_t checksum(const std::byte* from, std::size_t bytes, std::uin
 struct PilafBucket {
   std::uint32_t item = 0;        // the item's number + 1; 0: the bucket is empty
   std::uint32_t bytes = 0;       // of the value
-  std::uint64_t tag = 0;         // the half of the key's hash that says whose item it is
+  std::uint64_t tag = 0;         // half of the key's hash, which identifies the item
   std::uint64_t item_check = 0;  // of key and value
   std::uint64_t own_check = 0;   // of all before it
 
@@ -161,7 +160,7 @@ class PilafPuts {
  public:
   PilafPuts(const PilafTable& table, std::byte* region, std::uint32_t thread);
 
-  // False: there is no such key.
+  // False if there is no such key.
   template <Node N>
   bool put(N& node, const lookups::KeyHash& key, const std::byte* value) {
     std::byte* const bucket = find(node, key);
@@ -225,11 +224,11 @@ inline PilafTable::PilafTable(std::uint64_t keys, std::uint32_t value_bytes, std
       items_(keys + std::uint64_t{threads} * kSpares),
       value_bytes_(value_bytes),
       stride_(round_up(value_bytes, kItemAlignment)) {
-  if (items_ >= kFreeBucket) fail("a table of {} keys: it has at most 2^32 items", keys);
+  if (items_ >= kFreeBucket) fail("a cuckoo table of {} keys has too many items: fewer than 2^32 are allowed", keys);
 }
 
-// Returns the key's number for each bucket. A key goes to the first of its buckets that is free, or drives away the
-// item of one of them, and so on.
+// Returns the key's number for each bucket. A key takes the first free one of its buckets, or displaces the item of one
+// of them, which then does the same.
 inline std::vector<std::uint32_t> PilafTable::place_all(const TableContents& contents) const {
   std::vector<std::uint32_t> owners(buckets_, kFreeBucket);
   for (std::uint64_t i = 0; i < keys_; ++i) {
@@ -239,7 +238,7 @@ inline std::vector<std::uint32_t> PilafTable::place_all(const TableContents& con
       std::uint32_t which = 0;
       while (which < kBuckets && owners[bucket_at(key, which) / sizeof(PilafBucket)] != kFreeBucket) ++which;
       if (which == kBuckets) which = static_cast<std::uint32_t>(mix(homeless + moves * kMixStep) % kBuckets);
-      if (moves == kMaxMoves) fail("a cuckoo table of {} keys: key {} finds no place", keys_, i);
+      if (moves == kMaxMoves) fail("a cuckoo table of {} keys has no bucket for key {}", keys_, i);
       std::swap(homeless, owners[bucket_at(key, which) / sizeof(PilafBucket)]);
     }
   }

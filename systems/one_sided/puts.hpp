@@ -1,12 +1,12 @@
-// The PUTs of a store whose GETs are one-sided: a message to the server's CPU, which answers. After FaRM the message is
-// WRITTEN into one of the client's slots at the server, which polls them, and the answer is WRITTEN back; after Pilaf
-// both are SENDs. All over UC, which may lose them.
+// The PUTs of a store whose GETs are one-sided: a message to the server's CPU, which answers. As in FaRM, the client
+// WRITEs the message into one of its slots at the server, which polls them and WRITEs the answer back; as in Pilaf,
+// both are SENDs. All go over UC, which may lose them.
 //
-// A client numbers its PUTs from 1 on. Message n is [value, key, tag], its last eight bytes the tag, which has the
-// number and which try it is; of an emulated store [value, 8 bytes of the key, tag], so that it has the size of value
-// and key. The server executes them in order, each once: it takes number last + 1 alone. Its answer is the number of
-// the last that it has executed, which answers all before. A client that waits too long sends all again that are not
-// answered, with another try in their tags; who has nothing to execute then answers again.
+// A client numbers its PUTs from 1 on. Message n is [value, key, tag], the tag being its number and the number of the
+// attempt. For an emulated store it is [value, 8 bytes of the key, tag], so that it has the size of value and key. The
+// server executes PUTs in order, each once: it takes only number last + 1. Its answer is the number of the last
+// executed PUT, which answers all before. A client that waits too long resends all PUTs that are not answered, with a
+// new attempt in their tags; a server that has executed them already answers again.
 //
 // The server's side follows. Data path.
 #pragma once
@@ -53,7 +53,7 @@ struct PutLayout {
   std::uint64_t end_of(std::uint64_t number) const { return ((number - 1) % window + 1) * stride(); }
 };
 
-// Fills in all of a message but its tag. The message ends at `end`.
+// Writes the key of a message that ends at `end`.
 inline void set_put_key(const PutLayout& layout, std::byte* end, const lookups::KeyHash& key) {
   const std::uint32_t bytes = layout.emulated ? kStoreKeyBytes - kPutTagBytes : kStoreKeyBytes;
   std::memcpy(end - kPutTagBytes - bytes, &key, bytes);
@@ -71,16 +71,16 @@ inline const std::byte* put_value(const PutLayout& layout, const std::byte* end)
 struct PutLane {
   std::byte* slots = nullptr;  // messages by WRITE
   RecvLane recvs;              // messages by SEND
-  std::uint64_t last = 0;      // number of the last PUT that was executed: the answer
-  std::uint64_t tag = 0;       // the tag of that one, as it was seen last
+  std::uint64_t last = 0;      // number of the last executed PUT: the answer
+  std::uint64_t tag = 0;       // the tag of that PUT at the last look
   ibv_send_wr answer{};        // carries `last`, inline
   ibv_sge segment{};
 };
 
 struct PutCounts {
   std::uint64_t executed = 0;
-  std::uint64_t refused = 0;   // of keys that are not there
-  std::uint64_t repeated = 0;  // answers to PUTs that had been executed before
+  std::uint64_t refused = 0;   // of keys that the store does not have
+  std::uint64_t repeated = 0;  // answers to PUTs that were executed before
 };
 
 template <class Access>
@@ -106,7 +106,7 @@ inline bool answer_put(OneSidedServerState<Access>& s, std::uint32_t index, RunE
   return post_one(s.queues[index], s.lanes[index].answer, end);
 }
 
-// Executes the PUT whose message ends at `at`, the next of its client, and answers. The queue has room.
+// Executes the next PUT of a client, whose message ends at `at`, and answers. The queue has room.
 template <Node N, class Access>
 inline bool execute(N& node, OneSidedServerState<Access>& s, std::uint32_t index, const std::byte* at,
                     std::uint64_t tag, RunEnd& end) {
@@ -119,8 +119,8 @@ inline bool execute(N& node, OneSidedServerState<Access>& s, std::uint32_t index
   return answer_put(s, index, end);
 }
 
-// Looks at the slot of each client's next PUT; `again`: and at that of the last, which a client has written again that
-// lacks the answer. Returns how many answers were made, or -1 with `end` set.
+// Polls the slot of each client's next PUT. `again`: also that of the last PUT, which a client without its answer
+// writes again. Returns the number of answers, or -1 with `end` set.
 template <Node N, class Access>
 inline int serve_written(N& node, OneSidedServerState<Access>& s, bool again, RunEnd& end) {
   int answers = 0;
@@ -146,8 +146,8 @@ inline int serve_written(N& node, OneSidedServerState<Access>& s, bool again, Ru
   return answers;
 }
 
-// Takes a message by SEND. One that is not the next, because that was lost, is left: its client sends all again. So is
-// one that comes while there is no room for an answer.
+// Takes a message by SEND. It ignores one that is not the next, because that was lost, and one that arrives while there
+// is no room for an answer: the client resends all.
 template <Node N, class Access>
 inline bool serve_received(N& node, OneSidedServerState<Access>& s, std::uint64_t wr_id, RunEnd& end) {
   const std::uint32_t index = recv_queue(wr_id), place = recv_place(wr_id);

@@ -19,9 +19,9 @@
 
 namespace verbscope {
 
-// A request that waits for its response. Systems add what they need to know of it.
+// A request that waits for its response. Systems add members.
 struct RequestSlot {
-  Picos last{0};             // when it was sent last
+  Picos last{0};             // when it was last sent
   std::uint64_t number = 0;  // among those to its thread of the server
   bool open = false;
 };
@@ -32,9 +32,9 @@ struct RequestLane {
   std::span<Slot> slots;
   std::uint64_t sent = 0;
 
-  // The slot of the next request; free unless open.
+  // The slot of the next request, which is free unless open.
   Slot& next() { return slots[sent % slots.size()]; }
-  // Opens it for a request that is sent now.
+  // Opens the slot of the next request, which is sent now.
   Slot& begin(Picos now) {
     Slot& slot = next();
     slot.last = now;
@@ -42,7 +42,7 @@ struct RequestLane {
     slot.open = true;
     return slot;
   }
-  // The open request with this tag (peers.hpp); null: it has had its response.
+  // The open request with this tag (peers.hpp); null: it was answered before.
   Slot* tagged_with(std::uint32_t tag) {
     const std::uint64_t number = tagged_number(tag, sent);
     Slot& slot = slots[number % slots.size()];
@@ -58,13 +58,13 @@ struct RequestLane {
   }
 };
 
-// The RECVs of a client: one for each response that it waits for, posted before it asks.
+// The RECVs of a client: one per expected response, posted before the request.
 struct ResponseRecvs {
   RecvLane ring;
-  std::uint32_t queue = 0;  // of the thread; a failed post reports it
+  std::uint32_t queue = 0;  // of the thread, for the report of a failed post
   std::uint32_t posted = 0;
 
-  // Posts until `responses` are expected, or there are no more RECVs. False: a post failed.
+  // Posts RECVs until there are `responses` of them, or no more. False: a post failed.
   bool cover(std::uint32_t responses, RunEnd& end) {
     for (; posted < responses && posted < ring.length; ++posted) {
       if (!post_next_recvs(ring, queue, end)) return false;
@@ -72,12 +72,12 @@ struct ResponseRecvs {
     return true;
   }
 
-  // What lies in the RECV that `wc` completes, until RECVs are posted again.
+  // The message of the RECV that `wc` completes, valid until RECVs are posted again.
   const std::byte* take_body(const ibv_wc& wc) {
     --posted;
     return ring.payloads + recv_place(wc.wr_id) * ring.stride;
   }
-  // The value of 8 bytes in it.
+  // The same for a message of 8 bytes.
   std::uint64_t take(const ibv_wc& wc) {
     std::uint64_t value;
     std::memcpy(&value, take_body(wc), sizeof value);
@@ -85,37 +85,37 @@ struct ResponseRecvs {
   }
 };
 
-// The state of a client; systems add `done()`, the requests that are done, and `begin_interval()`, which discards what
-// was measured before.
+// The state of a client. Systems add `done()`, the number of completed requests, and `begin_interval()`, which discards
+// earlier measurements.
 struct RequestClientState : ClientLoopState {
   std::span<SendQueue> queues;
   Picos retry_after{0};  // a request without a response is sent again after it; 0: never
 };
 
-// The requests that a client keeps outstanding. Systems add `state`, and what client_loop() calls: `ask(now, end)`,
-// which asks until enough is outstanding, `take(wc, now, measured, end)` and `ask_again(now, end)`; all are false after
-// a failure.
+// Sends the requests of a client. Systems add `state` and the functions that MessageClient calls: `ask(now, end)` sends
+// requests until enough are outstanding, `take(wc, now, measured, end)` takes a completion, `ask_again(now, end)`
+// resends requests. Each returns false after a failure.
 class RequestAsker {
  public:
   ResponseRecvs recvs;
-  std::uint32_t outstanding = 1;  // requests at most
+  std::uint32_t outstanding = 1;  // largest number of outstanding requests
 
   std::uint32_t open() const { return open_; }
 
  protected:
   bool may_ask(const SendQueue& queue) const { return open_ < outstanding && queue.room > 0; }
-  // One more request is outstanding. False: a RECV could not be posted.
+  // Counts a new request. False: a RECV could not be posted.
   bool open_one(RunEnd& end) { return recvs.cover(++open_, end); }
   void close_one() { --open_; }
-  // Posts the RECVs that the outstanding requests need, and `more` for those that are sent again.
+  // Posts the RECVs that the outstanding requests need, and `more` for resent ones.
   bool cover(RunEnd& end, std::uint32_t more = 0) { return recvs.cover(open_ + more, end); }
 
  private:
   std::uint32_t open_ = 0;
 };
 
-// Takes up to `most` completions for `asker`. Returns how many requests are done, or -1 with `end` set. `moved`: there
-// were any.
+// Takes up to `most` completions for `asker`. Returns how many requests completed, or -1 with `end` set. `moved`: there
+// were completions.
 template <class Asker, class State>
 inline int take_responses(Asker& asker, State& s, std::uint64_t most, Picos now, bool measured, bool& moved,
                           RunEnd& end) {
@@ -182,7 +182,7 @@ void client_loop(N& node, Asker& asker, State& s, const RunControl& control, Thr
   client_loop(node, client, control, tally);
 }
 
-// The workload of a client's thread, which asks on its first lane. Systems add what it sent and received.
+// The workload of a client thread, which sends on its first lane. Systems add sent_to() and received().
 template <class Asker, class State>
 class RequestClientEnd : public WorkloadOn<RequestClientEnd<Asker, State>> {
  public:
@@ -194,7 +194,7 @@ class RequestClientEnd : public WorkloadOn<RequestClientEnd<Asker, State>> {
   bool active() const override { return true; }
 
  protected:
-  // `state`: with what its system needs.
+  // `state`: with the members that the system adds.
   RequestClientEnd(const ThreadSetup& setup, const State& state, Picos retry_after)
       : queues_{SendQueue{.qp = setup.lanes.front().qp,
                           .builder = setup.lanes.front().builder,
@@ -211,7 +211,7 @@ class RequestClientEnd : public WorkloadOn<RequestClientEnd<Asker, State>> {
   std::array<SendQueue, 1> queues_;
   State state_;
   Asker asker_;
-  Picos window_{0};  // how long the measured window was
+  Picos window_{0};  // length of the measured interval
 };
 
 }  // namespace verbscope

@@ -231,7 +231,7 @@ struct SlotServer : RequestServer {
   std::byte* bell_word = nullptr;
   std::uint64_t bell = 0;       // the word at the last look
   SlotClient* first = nullptr;  // client at which a pass begins
-  std::uint64_t strange = 0;    // requests that no client of the run sends
+  std::uint64_t unknown = 0;    // requests that no client of the run sends
   std::uint64_t blocked = 0;
 
   void place_slots(std::byte* memory, const SlotLayout& slots) {
@@ -311,7 +311,7 @@ inline bool poll_retries(Server& s, HasRoom&& has_room, Take&& take) {
       store_word<std::uint64_t>(at, 0);
       const std::uint64_t number = retried_number(word);
       if (number > client.next) {  // a client retries its oldest request: those before it were answered
-        ++s.strange;
+        ++s.unknown;
         continue;
       }
       const bool repeated = number < client.next;

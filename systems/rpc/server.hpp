@@ -1,4 +1,4 @@
-// A thread of a server that answers client threads by datagrams: what it counts, and its loop. Data path.
+// A thread of a server that answers client threads by datagrams: its counts, its RECVs, its workload. Data path.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -17,13 +17,13 @@
 
 namespace verbscope {
 
-// Counts of a thread in the measured window.
+// Counts of a thread in the measured interval.
 struct PassCounts {
   BatchCounts batches;
   std::uint64_t passes = 0;
   std::uint64_t empty_passes = 0;
-  std::uint64_t full_passes = 0;  // passes that found as much as a pass can take
-  std::uint64_t blocked = 0;      // requests left for later because the send queue was full
+  std::uint64_t full_passes = 0;  // passes that found nearly as many requests as a pass can take
+  std::uint64_t blocked = 0;      // requests left for the next pass because the send queue was full
 };
 
 // Counts a pass that served `served` of at most `most` requests and left `blocked`.
@@ -34,8 +34,8 @@ inline void count_pass(PassCounts& counts, std::uint64_t served, std::uint64_t m
   if (served + blocked >= most - most / 10) ++counts.full_passes;
 }
 
-// What a thread of every server has. Systems add their counts of the measured interval, and `begin_interval()`, which
-// discards them.
+// The state of a server thread. Systems add counts of the measured interval, and `begin_interval()`, which discards
+// them.
 struct RequestServer : ServerLoopState {
   std::span<SendQueue> queues;
   std::span<ResponsePort> ports;
@@ -43,14 +43,15 @@ struct RequestServer : ServerLoopState {
   std::uint32_t max_batch = 1;  // largest number of responses per doorbell
 };
 
-// RECVs are posted this many at a time for requests that come as datagrams.
+// RECVs per post for requests by datagram.
 inline constexpr std::uint32_t kRequestRecvList = 16;
 
-// The RECVs for datagrams of up to `bytes` bytes on each QP of a server's thread: as many as --rx_depth holds in whole
-// lists. Throws Error: none.
+// The RECVs for datagrams of up to `bytes` bytes on each QP of a server's thread: as many whole lists as --rx_depth
+// holds. Throws Error if there is none.
 inline RecvShape request_recvs(const ThreadSetup& setup, std::uint64_t bytes) {
   const std::uint32_t depth = setup.operation.rx_depth;
-  if (depth < kRequestRecvList) fail("--rx_depth {}: RECVs are posted {} at a time", depth, kRequestRecvList);
+  if (depth < kRequestRecvList)
+    fail("--rx_depth {}: at least {}, because RECVs are posted that many at a time", depth, kRequestRecvList);
   return datagram_recvs(depth / kRequestRecvList * kRequestRecvList, bytes, kRequestRecvList);
 }
 

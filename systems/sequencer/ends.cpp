@@ -64,7 +64,7 @@ class HerdWorkerEnd final : public AnsweringEnd<HerdWorker> {
                         slot_layout(options, setup.topology.threads, setup.topology.all_client_threads()));
   }
 
-  std::uint64_t wrong() const override { return server_.strange; }
+  std::uint64_t wrong() const override { return server_.unknown; }
 
  private:
   std::vector<SlotClient> clients_;
@@ -77,7 +77,7 @@ std::vector<PeerQp> qps_of(const std::vector<LanePeer>& peers) {
   return out;
 }
 
-// Requests of a client to one QP.
+// Remembered requests of a client to one QP.
 std::size_t remembered(const SequencerOptions& options) {
   return std::size_t{options.outstanding} + kSpecRemembered;
 }
@@ -87,7 +87,7 @@ class SpecClientEnd final : public AskingEnd<SpecAsker> {
   SpecClientEnd(const ThreadSetup& setup, const SequencerOptions& options)
       : AskingEnd(setup, options),
         recvs_(setup, 1, datagram_recvs(response_recvs(options.outstanding), sizeof(std::uint64_t))),
-        book_(qps_of(setup.lanes[0].peers)),
+        qps_(qps_of(setup.lanes[0].peers)),
         asked_(setup.lanes[0].peers.size() * remembered(options)) {
     for (std::size_t i = 0; i < setup.lanes[0].peers.size(); ++i) {
       const PeerQp& qp = setup.lanes[0].peers[i].qp;
@@ -98,7 +98,7 @@ class SpecClientEnd final : public AskingEnd<SpecAsker> {
     request_.wr_id = send_id(0);
     request_.opcode = IBV_WR_SEND_WITH_IMM;
     asker_.lanes = lanes_;
-    asker_.book = &book_;
+    asker_.qps = &qps_;
     asker_.request = &request_;
     asker_.recvs = {.ring = recvs_.ring(setup.lanes[0].qp, 0)};
     asker_.choice = choice_of(setup, lanes_.size());
@@ -106,13 +106,13 @@ class SpecClientEnd final : public AskingEnd<SpecAsker> {
 
  private:
   RecvRings recvs_;
-  QpBook book_;
+  QpIndex qps_;
   ibv_send_wr request_{};
   std::vector<Asked> asked_;
   std::vector<SpecLane> lanes_;
 };
 
-// The RECVs for header-only requests: only their completions are looked at, so that all share one place for a GRH.
+// The RECVs for header-only requests: only their completions matter, so all share one place for a GRH.
 RecvShape headers_only(const ThreadSetup& setup) {
   RecvShape shape = request_recvs(setup, 0);
   shape.places = 1;
@@ -126,31 +126,31 @@ class SpecWorkerEnd final : public AnsweringEnd<SpecWorker> {
         requests_(setup, setup.lanes.size(), headers_only(setup)),
         recvs_(post_recvs(requests_, responses_.queues())),
         reserved_(recvs_.size()),
-        book_(client_qps(setup)),
+        qps_(client_qps(setup)),
         clients_(responses_.targets(setup)) {
     server_.recvs = recvs_;
     server_.reserved = reserved_;
     server_.clients = clients_;
-    server_.book = &book_;
+    server_.qps = &qps_;
     server_.waiting.resize(recvs_.size() * recvs_.front().length);
   }
 
-  std::uint64_t wrong() const override { return server_.strangers; }
+  std::uint64_t wrong() const override { return server_.unknown; }
   std::uint64_t corrections() const override { return server_.corrections; }
 
  private:
   RecvRings requests_;
   std::vector<RecvLane> recvs_;
   std::vector<std::uint32_t> reserved_;
-  QpBook book_;
+  QpIndex qps_;
   std::vector<ResponseTarget> clients_;
 };
 
-// Keeps atomics outstanding on one QP, which complete in order.
+// Keeps atomics outstanding on one QP; they complete in order.
 class FetchAsker : public RequestAsker {
  public:
   ClientState* state = nullptr;
-  // Of each request in the queue's ring.
+  // For each request of the queue's ring.
   std::span<const std::uint64_t> results;
   std::span<Asked> asked;
 
@@ -199,7 +199,7 @@ class FetchClient final : public AskingEnd<FetchAsker> {
     asker_.asked = asked_;
   }
 
-  // It sends no message: the server's adapter answers.
+  // The server's adapter answers, without messages.
   std::uint64_t sent_to(std::uint32_t) const override { return 0; }
   std::uint64_t received() const override { return 0; }
 
@@ -211,7 +211,7 @@ class FetchClient final : public AskingEnd<FetchAsker> {
   std::vector<Asked> asked_;
 };
 
-// A thread of the machine that holds the counter: it has nothing to do.
+// A thread of the machine that holds the counter: it only waits for the end.
 class CounterHome final : public WorkloadOn<CounterHome>, public SequencerAccount {
  public:
   explicit CounterHome(const ThreadSetup& setup)

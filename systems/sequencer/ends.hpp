@@ -17,26 +17,26 @@ enum class SequencerDesign : std::uint8_t { herd, spec, atomic };
 struct SequencerOptions {
   SequencerDesign design = SequencerDesign::herd;
   bool batching = false;
-  std::uint32_t max_batch = 16;   // answers behind one doorbell
-  std::uint32_t outstanding = 4;  // requests of a client thread
-  std::uint64_t start_value = 0;  // the first value that is handed out
-  Picos retry_after{0};           // when an answer that has not come is asked for again; RC: never
+  std::uint32_t max_batch = 16;   // largest number of responses per doorbell
+  std::uint32_t outstanding = 4;  // outstanding requests of a client thread
+  std::uint64_t start_value = 0;  // the first value
+  Picos retry_after{0};           // a request without a response is sent again after this; RC: never
   std::uint32_t workers = 1;
   std::shared_ptr<ValueAudit> audit;  // the values that this process received
   bool audit_shared = false;          // this process plays every role: simulated
 };
 
-// Bytes of the server's region, whose first word is the counter, with so many client threads.
+// Bytes of the server's region, whose first word is the counter.
 std::uint64_t sequencer_region_bytes(const SequencerOptions& options, std::uint32_t client_threads);
 
-// The account that a thread of a sequencer gives after the run; null: it has nothing of that kind.
+// The results of a thread of a sequencer after the run; null: it has none of that kind.
 struct SequencerAccount {
   virtual ~SequencerAccount() = default;
   virtual const Receipts* receipts() const { return nullptr; }
   virtual const PassCounts* worker_counts() const { return nullptr; }
   virtual const std::uint64_t* counter() const { return nullptr; }  // the server's first thread has it
   virtual std::uint64_t answers() const { return 0; }               // a worker's answers
-  virtual std::uint64_t corrections() const { return 0; }           // a worker's answers that corrected a guess
+  virtual std::uint64_t corrections() const { return 0; }           // responses of a worker that corrected a guess
 };
 
 // Makes the workload of a thread of either side.

@@ -17,7 +17,7 @@
 
 namespace verbscope {
 
-// A request says nothing: it has the size of a word, whose last byte is not 0.
+// A request carries no data: it is a word whose last byte is not 0.
 inline constexpr std::uint64_t kHerdRequest = ~std::uint64_t{0};
 inline constexpr std::size_t kHerdRequestBytes = sizeof kHerdRequest;
 

@@ -44,7 +44,8 @@ std::string ValueAudit::pack(std::uint64_t values) const {
 }
 
 std::uint64_t ValueAudit::merge(const std::string& packed, const std::string& where) {
-  if (packed.size() > kCapacity / 4) fail("{}: {} digits are too many", where, packed.size());
+  if (packed.size() > kCapacity / 4)
+    fail("{}: {} digits, more than the {} of a whole account", where, packed.size(), kCapacity / 4);
   std::uint64_t twice = 0;
   for (std::uint64_t i = 0; i < packed.size(); ++i) {
     const std::size_t digit = kDigits.find(packed[i]);

@@ -1,5 +1,4 @@
-// The clients of all designs have these in common: the account of the values that a thread received, and the state of
-// the loop that asks for them (systems/rpc/client.hpp).
+// The account of received values, and the state of a client thread, for all designs.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -21,11 +20,10 @@ namespace verbscope {
 // received before or lies before the first. The threads of a process share one; those of several processes are merged.
 class ValueAudit {
  public:
-  // A run may hand out as many values: 35 s at 122 Mops. Their bits take memory where values have come, 512 MB at
-  // most.
+  // Most values of a run: 35 s at 122 Mops. Memory is used where values were received, at most 512 MB.
   static constexpr std::uint64_t kCapacity = std::uint64_t{1} << 32;
 
-  // Audits the values from `first` on. Throws Error when there is no memory.
+  // Audits the values from `first` on. Throws Error if the memory cannot be mapped.
   explicit ValueAudit(std::uint64_t first);
   ValueAudit(const ValueAudit&) = delete;
   ValueAudit& operator=(const ValueAudit&) = delete;
@@ -62,21 +60,22 @@ std::uint64_t fingerprint_of_range(std::uint64_t first, std::uint64_t count);
 
 // A request for a value.
 struct Asked : RequestSlot {
-  Picos first{0};           // when it was asked
-  std::uint64_t floor = 0;  // its value is at least this: above all that its client had then
+  Picos first{0};           // when it was sent first
+  std::uint64_t floor = 0;  // its value is at least this: above all values that its client had then
 };
 
 // The values that one thread received.
 struct Receipts {
   explicit Receipts(ValueAudit& values) : audit(&values), next(values.first()) {}
 
-  // A request is being asked, now.
+  // A request is sent now.
   void ask(Asked& request, Picos now) {
     ++asked;
     request.first = now;
     request.floor = next;
   }
-  // An answer to a request. Values are above all that their client had when it asked, and nobody has them twice.
+  // A response to a request. Its value is above all that the client had when it sent the request, and no client has
+  // received it before.
   void take(std::uint64_t value, const Asked& request, Picos now, bool measured) {
     if (value < request.floor) [[unlikely]]
       ++disordered;
@@ -84,7 +83,7 @@ struct Receipts {
     ++answers;
     if (measured) latency.record(now - request.first);
   }
-  // An answer to a request that had one: asked again too early.
+  // A further response to a request, which was resent too early.
   void take_surplus(std::uint64_t value) {
     keep(value);
     ++surplus;
@@ -95,10 +94,10 @@ struct Receipts {
   ValueAudit* audit;
   Histogram latency;
   std::uint64_t next;             // one more than the largest value so far
-  std::uint64_t answers = 0;      // one for each request that is done
+  std::uint64_t answers = 0;      // one per completed request
   std::uint64_t surplus = 0;      // further answers
-  std::uint64_t repeated = 0;     // values that somebody had already, or that were never handed out
-  std::uint64_t disordered = 0;   // values that came before one that their client had when it asked
+  std::uint64_t repeated = 0;     // values that a client had received before, or that were never handed out
+  std::uint64_t disordered = 0;   // values below one that their client had when it sent the request
   std::uint64_t fingerprint = 0;  // sum of mix() over all values
   std::uint64_t asked = 0;        // requests
   std::uint64_t retries = 0;      // requests sent again

@@ -109,13 +109,13 @@ struct Finding {
 };
 
 // One line about what is wrong; empty: nothing.
-std::string judge(const Account& sum, const Finding& found, const SequencerOptions& options) {
+std::string check(const Account& sum, const Finding& found, const SequencerOptions& options) {
   if (sum.repeated + found.twice > 0) {
     return fmt::format("{} of {} values were received twice or never handed out", sum.repeated + found.twice,
                        found.received);
   }
   if (sum.disordered > 0) {
-    return fmt::format("{} values are below one that their client had when it asked for them", sum.disordered);
+    return fmt::format("{} values are lower than a value that their client had before it asked", sum.disordered);
   }
   if (found.received > found.handed_out || (found.exact && found.distinct != found.received)) {
     return fmt::format("{} values were received, {} of them among the {} handed out", found.received, found.distinct,
@@ -130,7 +130,7 @@ std::string judge(const Account& sum, const Finding& found, const SequencerOptio
     return fmt::format("{} values were handed out in {} answers", found.handed_out, found.answered);
   }
   const bool forged = missing == 0 && sum.fingerprint != fingerprint_of_range(options.start_value, found.handed_out);
-  return forged ? "the values received are not those handed out" : "";
+  return forged ? "the received values are not the values that were handed out" : "";
 }
 
 // An atomic holds the counter's lock for its round trip over PCIe. Only a simulated adapter tells for how long it was
@@ -174,7 +174,7 @@ Json sequencer_node_json(const std::vector<const Workload*>& threads, const Sequ
   return out;
 }
 
-void judge_sequence(Outcome& outcome, const SequencerOptions& options) {
+void check_sequence(Outcome& outcome, const SequencerOptions& options) {
   Json& result = outcome.result;
   Finding found;
   const Account sum = merge_clients(result, options, found.twice, found.exact);
@@ -190,7 +190,7 @@ void judge_sequence(Outcome& outcome, const SequencerOptions& options) {
   }
   found.distinct = options.audit->noted(found.handed_out);
   if (result.contains("workers")) found.answered = result.at("workers").at("answers").get<std::uint64_t>();
-  if (outcome.failure.empty()) outcome.failure = judge(sum, found, options);
+  if (outcome.failure.empty()) outcome.failure = check(sum, found, options);
   result.erase("counter");
   result["values"] =
       Json{{"first", options.start_value},
@@ -213,7 +213,7 @@ std::string sequencer_text(const Json& result) {
   const Json& values = result.at("values");
   std::string text = latency_line(result) + batches_line(result);
   if (result.contains("workers")) {
-    text += fmt::format("  passes of the workers that found nothing: {:.0f} %\n",
+    text += fmt::format("  passes of the workers without a request: {:.0f} %\n",
                         result.at("workers").at("idle_share").get<double>() * 100);
   }
   text += fmt::format(

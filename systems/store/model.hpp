@@ -12,7 +12,8 @@
 
 namespace verbscope {
 
-// Shares of the operations of a run, for the model: as drawn before it, as counted after it (of the clients' windows).
+// Shares of the operations of a run, for the model: as drawn before it, as counted after it (in the clients' measured
+// intervals).
 struct StoreMix {
   double gets = 1;    // that found their key
   double misses = 0;  // GETs that did not
@@ -20,17 +21,16 @@ struct StoreMix {
 };
 StoreMix store_mix(const StoreOptions& options, const Json& result);
 
-// A request of so many bytes, 0 for one of headers alone, that comes by SEND to request_recvs().
+// A request of `bytes` bytes by SEND, received by request_recvs(). 0: header-only.
 Prediction predict_request_datagram(const ClusterWire& cluster, const Operation& op, int ports, std::uint64_t bytes);
 
-// Responses of so many bytes, 0 for those of headers alone.
+// Responses of `bytes` bytes. 0: header-only.
 struct Responses {
   std::uint64_t bytes;
-  double per_op;  // an operation has so many of them
+  double per_op;  // responses per operation
 };
 
-// The responses of each kind to one operation, in lists as `answers_per_post` tells (of one, where it is null), which
-// all kinds share.
+// The responses of each kind per operation. All kinds share the lists of `answers_per_post`; null: lists of one.
 std::vector<PredictedPart> predict_responses(const ClusterWire& cluster, const Operation& op, int ports,
                                              const std::vector<Responses>& kinds, const Json& answers_per_post);
 

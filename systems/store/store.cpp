@@ -87,11 +87,11 @@ Json latency_json(const Histogram& latency, const std::string& prefix) {
 std::string disagreement(const Json& result) {
   const auto count = [&result](const char* key) { return result.at("checks").at(key).get<std::uint64_t>(); };
   if (count("wrong") + count("torn") > 0) {
-    return fmt::format("{} of {} values were of no version that a client wrote under their key, {} of two versions",
+    return fmt::format("{} of {} values match no version that a client wrote for their key, {} mix two versions",
                        count("wrong"), count("values"), count("torn"));
   }
   if (count("stale") > 0) {
-    return fmt::format("{} values were older than a PUT that their client had been told of", count("stale"));
+    return fmt::format("{} values are older than an acknowledged PUT of their client", count("stale"));
   }
   if (!result.contains("puts_executed") || result.contains("clients_gone")) return "";
   const auto executed = result.at("puts_executed").get<std::uint64_t>(), puts = result.at("puts").get<std::uint64_t>();
@@ -129,7 +129,7 @@ Json store_client_json(const std::vector<const Workload*>& threads) {
   return json;
 }
 
-void judge_store(Outcome& outcome, const Store& store) {
+void check_store(Outcome& outcome, const Store& store) {
   Json& result = outcome.result;
   if (!result.contains("clients")) return;  // the null device
   StoreCounts sums;
@@ -162,7 +162,7 @@ void judge_store(Outcome& outcome, const Store& store) {
                           {"stale", sums.stale}};
   store.add_results(result);
   std::string found = disagreement(result);
-  if (found.empty()) found = store.judge(result);
+  if (found.empty()) found = store.check(result);
   if (outcome.failure.empty()) outcome.failure = found;
 }
 

@@ -1,6 +1,6 @@
-// What the clients of a key-value store ask for: keys and their hashes, which operation of a client is what, and the
-// bytes of each version of each value. All of it is a function of the seed, so that a reader of a value can tell
-// whether the operation that the value names was a PUT of that key.
+// The workload of a key-value store's clients: keys and their hashes, the operations of each client, and the bytes of
+// each version of each value. All of it is a function of the seed, so that a reader of a value can tell whether the
+// operation that the value names was a PUT of that key.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class Zipf {
   double exponent_;
   double first_;  // integral(1.5) - 1
   double last_;   // integral(count + 0.5)
-  double near_;   // a rank so near above its place is taken at once
+  double near_;   // a rank at most this far above its place is accepted at once
 };
 
 using lookups::KeyHash;
@@ -62,7 +62,7 @@ class StoreWorkload {
     return op;
   }
 
-  // The hash of a key. Neither half is 0, nor is the last byte in memory, by which servers tell a request.
+  // The hash of a key. Neither half is 0, nor is the last byte in memory, by which servers detect a request.
   KeyHash hash(std::uint64_t key) const {
     const std::uint64_t low = mix(seed_ ^ key);
     const std::uint64_t high = mix(low ^ key);
@@ -87,7 +87,7 @@ constexpr std::uint32_t owner_of(const KeyHash& hash, std::uint32_t threads) {
 // none.
 class StoreVersion {
  public:
-  static constexpr std::uint32_t kMostWriters = (1u << 20) - 1;
+  static constexpr std::uint32_t kMaxWriters = (1u << 20) - 1;
 
   constexpr StoreVersion() = default;  // before the run
   constexpr StoreVersion(std::uint32_t writer, std::uint64_t number)
@@ -110,7 +110,7 @@ class StoreVersion {
   std::uint64_t word_ = 0;
 };
 
-// What bytes that were read under a key say. Of values under 8 bytes a version has its low bits (kShort*) alone.
+// The versions in bytes that were read under a key. For values under 8 bytes only the low bits (kShort*) of a version.
 struct StoreReading {
   bool whole = false;  // every byte is that of `first`
   StoreVersion first;  // that of the first word
@@ -122,7 +122,7 @@ struct StoreReading {
 class StoreValues {
  public:
   static constexpr int kShortNumberBits = 20;  // low bits of the PUT's number in a short version
-  static constexpr std::uint32_t kMostShortWriters = (1u << 12) - 1;
+  static constexpr std::uint32_t kMaxShortWriters = (1u << 12) - 1;
 
   StoreValues(std::uint64_t seed, std::size_t bytes) : seed_(mix(seed)), bytes_(bytes) {}
 

@@ -114,7 +114,7 @@ TEST(EchoClient, PollsForCompletionsOnlyWhenOneIsDue) {
   EXPECT_EQ(static_cast<std::size_t>(signaled), client.device.requests.size() / 8);
 }
 
-TEST(EchoClient, RefusesAResponseWithAnotherByteWhenItValidates) {
+TEST(EchoClient, RejectsAResponseWithAnotherByteWhenItValidates) {
   for (const bool validate : {false, true}) {
     Client client;
     client.state.validate = validate;
@@ -127,7 +127,7 @@ TEST(EchoClient, RefusesAResponseWithAnotherByteWhenItValidates) {
   }
 }
 
-TEST(EchoClient, RefusesAMessageThatAnswersAnotherRequest) {
+TEST(EchoClient, RejectsAResponseToAnotherRequest) {
   Client client;
   client.state.by_memory = false;
   client.state.goal = 1;
@@ -156,7 +156,7 @@ TEST(EchoClient, RefusesAMessageThatAnswersAnotherRequest) {
   EXPECT_EQ(client.lanes[0].sent, client.lanes[0].answered);
 }
 
-TEST(EchoClient, ALostRequestGivesItsPlaceBackWhenALaterOneIsAnswered) {
+TEST(EchoClient, FreesTheSlotOfALostRequestWhenALaterOneIsAnswered) {
   Client client;
   client.state.give_up = Picos(1'000'000'000'000);                    // not by time
   std::byte* const lost = client.requests + 2 * kStride - kTagBytes;  // where request 5 goes
@@ -234,7 +234,7 @@ TEST(EchoServer, DoesNotServeAStaleRequestAgain) {
   EXPECT_EQ(server.device.requests.size(), kEchoOutstanding);
 }
 
-TEST(EchoServer, AnswersWhatItFindsInListsOfAtMostSoMany) {
+TEST(EchoServer, AnswersInListsOfUpToPostList) {
   Server server;
   server.state.post_list = 2;
   for (std::uint64_t number = 1; number <= 3; ++number) server.request(number);
@@ -276,7 +276,7 @@ TEST(EchoServer, SendsTheAnswersOfLanesThatShareAQueueInOneList) {
   EXPECT_EQ(server.queues[1].posted(), 0u);
 }
 
-TEST(EchoServer, BeginsAPassWithTheLaneThatItLeftFirst) {
+TEST(EchoServer, BeginsAPassWithTheFirstBlockedLane) {
   TwoLanes server;
   server.queues[0].depth = server.queues[0].room = 1;
   server.request(1);
@@ -303,7 +303,7 @@ TEST(EchoServer, ComputesForEachRequestBeforeItAnswers) {
   EXPECT_GE(at[1] - at[0], Nanos(700));
 }
 
-TEST(EchoServer, GoesOnBehindALostRequestWhereOneMayBeLost) {
+TEST(EchoServer, SkipsALostRequestOnAnUnreliableTransport) {
   for (const bool lossy : {false, true}) {
     Server server;
     server.state.lossy = lossy;
@@ -314,7 +314,7 @@ TEST(EchoServer, GoesOnBehindALostRequestWhereOneMayBeLost) {
   }
 }
 
-TEST(EchoServer, AnswersDatagramsToWhoAskedAndCountsThem) {
+TEST(EchoServer, AnswersDatagramsToTheirSendersAndCountsThem) {
   Server server;
   server.state.by_memory = false;
   std::vector<ibv_recv_wr> requests(kEchoOutstanding);

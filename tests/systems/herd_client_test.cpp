@@ -129,7 +129,7 @@ std::uint32_t length_of(const ibv_send_wr& wr) {
   return wr.sg_list->length;
 }
 
-TEST(HerdClient, AGetWritesSixteenBytesAtTheRightEndOfItsSlot) {
+TEST(HerdClient, AGetWritesSixteenBytesAtTheEndOfItsSlot) {
   ClientEnd client(0);
   const auto before = client.region;
   std::vector<std::uint32_t> lengths;
@@ -183,7 +183,7 @@ TEST(HerdClient, KeepsItsWindowFullAndTakesEachResponseOnce) {
   EXPECT_EQ(client.oracle.counts.misses, 1u);
 }
 
-TEST(HerdClient, AsksAgainForTheOldestAndRings) {
+TEST(HerdClient, ResendsTheOldestRequestAndRingsTheBell) {
   ClientEnd client(100);
   client.asker.ask(Picos(0), client.end);
   const std::size_t i = client.waiting().front();
@@ -200,7 +200,7 @@ TEST(HerdClient, AsksAgainForTheOldestAndRings) {
   EXPECT_NE(load_word<std::uint64_t>(client.region.data() + client.places.bell(t)), 0u);
 }
 
-TEST(HerdClient, ARetriedGetIsNotTakenForThePutBeforeIt) {
+TEST(HerdClient, ARetriedGetHasALengthOfZero) {
   ClientEnd client(0);
   client.asker.ask(Picos(0), client.end);
   const std::size_t i = client.waiting().front();

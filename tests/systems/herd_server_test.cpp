@@ -18,7 +18,7 @@ using test::ScriptedNode;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(HerdServer, ExecutesWhatItFindsAtOnceWithoutPrefetching) {
+TEST(HerdServer, ExecutesRequestsAtOnceWithoutPrefetching) {
   ServerEnd end(Prefetching::off);
   end.put(0, 0, 7, kOne);
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
@@ -43,7 +43,7 @@ TEST(HerdServer, AGetBehindAPutInTheSameSlotIsAGet) {
 }
 
 // soft-RoCE copies in words and bytes, from left to right: what the last byte of a hash has not reached is no request.
-TEST(HerdServer, TakesARequestWhenItsLastByteIsThere) {
+TEST(HerdServer, TakesARequestWhenItsLastByteHasArrived) {
   ServerEnd end(Prefetching::off);
   end.put(0, 0, 7, kOne);
   std::byte& last = end.region[end.places.slot_end(1, 0, 0) - 1];
@@ -74,7 +74,7 @@ TEST(HerdServer, ASlotMayBeWrittenAgainAsSoonAsItsRequestIsAnswered) {
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, kWindow, kOne}));
 }
 
-TEST(HerdServer, ThePipelineAnswersWhenTwoMoreHaveCome) {
+TEST(HerdServer, ThePipelineAnswersWhenTwoMoreRequestsHaveArrived) {
   ServerEnd end(Prefetching::pipeline);
   end.store.put(key_of(7), std::as_bytes(std::span(kOne, kValue)));
   end.get(0, 0, 7);
@@ -92,7 +92,7 @@ TEST(HerdServer, ThePipelineAnswersWhenTwoMoreHaveCome) {
   EXPECT_THAT(end.pass(), ElementsAre(Sent{3, 0, kTwo}));
 }
 
-TEST(HerdServer, ANoOpComesAfterAHundredLooksThatFoundNothing) {
+TEST(HerdServer, PushesANoOpAfterAHundredEmptySlots) {
   ServerEnd end(Prefetching::pipeline);
   end.store.put(key_of(7), std::as_bytes(std::span(kOne, kValue)));
   end.get(3, 0, 7);  // the last that is looked at in its pass
@@ -120,7 +120,7 @@ struct AskingNode : ScriptedNode {
   void load(const void* place) { asked.push_back("load " + name(place)); }
 };
 
-TEST(HerdServer, NothingIsReadBeforeItWasAskedForAStepEarlier) {
+TEST(HerdServer, ThePipelineReadsOnlyMemoryPrefetchedAStepEarlier) {
   ServerEnd end(Prefetching::pipeline);
   end.store.put(key_of(7), std::as_bytes(std::span(kOne, kValue)));
   AskingNode node;
@@ -139,7 +139,7 @@ TEST(HerdServer, NothingIsReadBeforeItWasAskedForAStepEarlier) {
   EXPECT_THAT(pass(), ElementsAre("prefetch bucket", "load item", "load bucket", "prefetch item", "post"));
 }
 
-TEST(HerdServer, InlinesWhatIsShortEnough) {
+TEST(HerdServer, InlinesShortResponses) {
   ServerEnd end(Prefetching::off);
   end.server.inline_bytes = kValue - 1;
   std::vector<bool> inlined;
@@ -150,7 +150,7 @@ TEST(HerdServer, InlinesWhatIsShortEnough) {
   EXPECT_THAT(inlined, ElementsAre(true, false));  // a status, a value
 }
 
-TEST(HerdServer, ABatchGoesThroughThreeLoopsAndBehindOneDoorbell) {
+TEST(HerdServer, ABatchRunsThreeLoopsAndRingsOneDoorbell) {
   ServerEnd end(Prefetching::batch, true);
   end.store.put(key_of(7), std::as_bytes(std::span(kOne, kValue)));
   AskingNode node;
@@ -174,7 +174,7 @@ TEST(HerdServer, WithoutBatchingABatchIsAnsweredOneByOneOnTheQpsInTurn) {
   EXPECT_EQ(end.server.counts.passes.batches.lists[1], 3u);
 }
 
-TEST(HerdServer, LeavesRequestsWhenAQueueIsFullAndBeginsWithThem) {
+TEST(HerdServer, LeavesRequestsWhenAQueueIsFullAndServesThemFirstInTheNextPass) {
   ServerEnd end(Prefetching::off);
   for (SendQueue& queue : end.queues) queue.room = 1;
   end.device.hold_completions = true;
@@ -185,7 +185,7 @@ TEST(HerdServer, LeavesRequestsWhenAQueueIsFullAndBeginsWithThem) {
   EXPECT_EQ(end.server.blocked, 1u);
 }
 
-TEST(HerdServer, ExecutesALostPutOnceWhenItIsWrittenAgain) {
+TEST(HerdServer, ExecutesALostPutOnceWhenItIsRetried) {
   for (const Prefetching prefetch : {Prefetching::off, Prefetching::batch}) {
     ServerEnd end(prefetch);
     end.put(1, 1, 7, kTwo);  // number 0 was lost
@@ -207,7 +207,7 @@ struct LookCountingNode : HostNode {
   std::size_t places = 0;
 };
 
-TEST(HerdServer, WithAPipelineLooksAtTheBellInOneOfSomePasses) {
+TEST(HerdServer, WithAPipelinePollsTheBellEverySixteenthPass) {
   ServerEnd end(Prefetching::pipeline);
   end.get_again(0, 0, 7);  // client 0 rings
   const auto looks_of_a_pass = [&] {
@@ -228,7 +228,7 @@ struct QuittingNode : HostNode {
   RunControl* control;
 };
 
-TEST(HerdServer, LooksAtTheBellBeforeItSleeps) {
+TEST(HerdServer, PollsTheBellBeforeItSleeps) {
   ServerEnd end(Prefetching::pipeline);
   end.get_again(0, 0, 7);
   QuittingNode node(end.control);
@@ -238,7 +238,7 @@ TEST(HerdServer, LooksAtTheBellBeforeItSleeps) {
   EXPECT_THAT(end.sent, ElementsAre(Sent{0, 0, ""}));
 }
 
-TEST(HerdServer, TakesARequestOnceThatCameBesideItsRetry) {
+TEST(HerdServer, TakesARequestOnceIfItAndItsRetryHaveArrived) {
   ServerEnd end(Prefetching::off);
   end.put(1, 0, 7, kOne);  // late, and there when the retry is
   end.put_again(1, 0, 7, kOne);
@@ -279,7 +279,7 @@ struct SendServerEnd : ServerEnd {
   std::array<std::byte, put_bytes(kValue)> message_{};
 };
 
-TEST(HerdServer, ExecutesWhatComesBySendInTheOrderOfEachClient) {
+TEST(HerdServer, ExecutesRequestsBySendInTheOrderOfEachClient) {
   SendServerEnd end(Prefetching::batch);
   end.send_put(0, 0, 7, kOne);
   end.send_get(1, 1, 7);  // number 0 was lost
@@ -295,7 +295,7 @@ TEST(HerdServer, ExecutesWhatComesBySendInTheOrderOfEachClient) {
 }
 
 // Two queues with a place each: two responses at most whatever the turn, so one, by the rule of the least room.
-TEST(HerdServer, RequestsBySendWaitForAPlaceForTheirResponse) {
+TEST(HerdServer, RequestsBySendWaitForRoomForTheirResponse) {
   SendServerEnd end(Prefetching::off);
   for (SendQueue& queue : end.queues) queue.room = 1;
   for (std::uint32_t c = 0; c < kClients; ++c) end.send_get(c, 0, 7);
@@ -310,14 +310,14 @@ TEST(HerdServer, RequestsBySendWaitForAPlaceForTheirResponse) {
   EXPECT_EQ(end.server.blocked, 2u);
 }
 
-TEST(HerdServer, FeedsItselfWhereThereAreNoClients) {
+TEST(HerdServer, FeedsItselfWithoutClients) {
   ServerEnd end(Prefetching::pipeline);
   std::vector<std::byte> bytes(64);
   write_get(bytes.data() + 64, key_of(7));
   const std::vector<std::uint32_t> lengths{16};
   Feed feed{.last = bytes.data() + 64, .stride = 64, .bytes = lengths};
   ThreadTally tally;
-  alone_loop<ServerPolicy{Prefetching::pipeline}>(end.node, end.server, feed, 40, end.control, tally);
+  serve_self_fed<ServerPolicy{Prefetching::pipeline}>(end.node, end.server, feed, 40, end.control, tally);
   EXPECT_EQ(tally.end.kind, EndKind::finished);
   EXPECT_GE(end.server.served, 40u);
   EXPECT_TRUE(tally.closed());
@@ -357,7 +357,7 @@ TEST(HerdServer, AllocatesNothing) {
     ThreadTally tally;
     const std::size_t before = allocations_of_this_thread();
     dispatch(policy, [&]<ServerPolicy kPolicy>() {
-      alone_loop<kPolicy>(end.node, end.server, feed, 1000, end.control, tally);
+      serve_self_fed<kPolicy>(end.node, end.server, feed, 1000, end.control, tally);
     });
     EXPECT_EQ(allocations_of_this_thread() - before, 0u);
     EXPECT_GE(end.server.served, 1000u);
@@ -365,7 +365,7 @@ TEST(HerdServer, AllocatesNothing) {
 }
 #endif
 
-TEST(HerdServer, EndsWhenToldTo) {
+TEST(HerdServer, EndsOnTheOrderToQuit) {
   ServerEnd end(Prefetching::pipeline);
   ThreadTally tally;
   end.get(0, 0, 7);

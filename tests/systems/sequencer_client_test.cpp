@@ -100,7 +100,7 @@ struct HerdClientEnd {
   void run() { client_loop(node, asker, state, control, tally); }
 };
 
-TEST(HerdClient, AsksAllWorkersAndTakesTheAnswers) {
+TEST(SequencerHerdClient, AsksAllWorkersAndTakesTheAnswers) {
   HerdClientEnd client;
   std::array<std::uint64_t, 2> served{};
   client.node.on_idle = [&] {
@@ -118,7 +118,7 @@ TEST(HerdClient, AsksAllWorkersAndTakesTheAnswers) {
   EXPECT_EQ(client.state.receipts.retries, 0u);
 }
 
-TEST(HerdClient, PostsARecvBeforeItAsks) {
+TEST(SequencerHerdClient, PostsARecvBeforeItAsks) {
   HerdClientEnd client;
   client.device.after = [&](const ibv_send_wr&) { EXPECT_EQ(client.device.recvs.size(), client.asker.open()); };
   client.node.on_idle = [&] { client.control.quit = true; };
@@ -126,7 +126,7 @@ TEST(HerdClient, PostsARecvBeforeItAsks) {
   EXPECT_EQ(client.asker.open(), kClientSlots);
 }
 
-TEST(HerdClient, AsksAgainForWhatDoesNotCome) {
+TEST(SequencerHerdClient, ResendsARequestWithoutAResponse) {
   HerdClientEnd client;
   client.asker.lanes = std::span(client.lanes).first(1);
   client.asker.choice = Choice(1, true, 7, 0);
@@ -147,7 +147,7 @@ TEST(HerdClient, AsksAgainForWhatDoesNotCome) {
   EXPECT_EQ(client.state.receipts.repeated, 0u);
 }
 
-TEST(HerdClient, AsksAgainWithRoomForOneWriteAtATime) {
+TEST(SequencerHerdClient, ResendsWithRoomForOneWriteAtATime) {
   HerdClientEnd client;
   SendQueue& queue = client.queues[0];
   queue.depth = queue.room = queue.signal_every = queue.to_signaled =
@@ -168,7 +168,7 @@ TEST(HerdClient, AsksAgainWithRoomForOneWriteAtATime) {
   EXPECT_EQ(client.state.receipts.answers, client.state.receipts.asked);
 }
 
-TEST(HerdClient, NoticesAValueThatSomebodyHad) {
+TEST(SequencerHerdClient, CountsAValueThatWasReceivedBefore) {
   HerdClientEnd client;
   client.state.goal = 3;
   client.audit.note(1);

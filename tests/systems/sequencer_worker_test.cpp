@@ -108,7 +108,7 @@ TEST(HerdWorker, ABatchIsOneListForEachPort) {
   EXPECT_EQ(worker.state.counts.batches.lists[1], 1u);
 }
 
-TEST(HerdWorker, PutsNoMoreThanItsLimitBehindADoorbell) {
+TEST(HerdWorker, PostsAtMostMaxBatchResponsesPerDoorbell) {
   HerdServerEnd worker(true);
   worker.state.max_batch = 1;
   for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, 0);
@@ -141,7 +141,7 @@ TEST(HerdWorker, LeavesARequestWhenItsQueueIsFull) {
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, tag_of(1, 0)}));
 }
 
-TEST(HerdWorker, BeginsAPassWithTheClientThatItLeftFirst) {
+TEST(HerdWorker, BeginsAPassWithTheFirstBlockedClient) {
   HerdServerEnd worker(true);
   for (SendQueue& queue : worker.queues) queue.room = 1;
   for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, 0);
@@ -150,7 +150,7 @@ TEST(HerdWorker, BeginsAPassWithTheClientThatItLeftFirst) {
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 2, tag_of(1, 0)}, Sent{3, 3, tag_of(1, 0)}));
 }
 
-TEST(HerdWorker, BeginsWithTheRetryThatItLeftFirst) {
+TEST(HerdWorker, BeginsWithTheFirstBlockedRetry) {
   HerdServerEnd worker(true);
   worker.queues[0].room = 1;
   worker.queues[1].room = 1;
@@ -169,7 +169,7 @@ TEST(HerdWorker, ServesALostRequestFromTheRetrySlot) {
   EXPECT_THAT(worker.pass(), IsEmpty());
 }
 
-TEST(HerdWorker, ServesWhoAsksAgainBeforeTheOthers) {
+TEST(HerdWorker, ServesRetriesFirst) {
   HerdServerEnd worker(true);
   worker.queues[0].room = 1;
   worker.queues[1].room = 0;
@@ -178,7 +178,7 @@ TEST(HerdWorker, ServesWhoAsksAgainBeforeTheOthers) {
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 0, tag_of(1, 0)}));
 }
 
-TEST(HerdWorker, ServesARequestAgainWhoseAnswerWasLost) {
+TEST(HerdWorker, ServesARequestAgainAfterALostResponse) {
   HerdServerEnd worker(true);
   worker.ask(3, 0);
   worker.pass();
@@ -189,7 +189,7 @@ TEST(HerdWorker, ServesARequestAgainWhoseAnswerWasLost) {
   EXPECT_THAT(worker.pass(), IsEmpty());
 }
 
-TEST(HerdWorker, EndsWhenToldTo) {
+TEST(HerdWorker, EndsOnTheOrderToQuit) {
   HerdServerEnd worker(true);
   ThreadTally tally;
   worker.ask(0, 0);
