@@ -220,7 +220,8 @@ struct alignas(kSlotLine) SlotClient : ResponseTarget {
 };
 static_assert(sizeof(SlotClient) == kSlotLine);
 
-// A thread of the server. Systems add kCleared: this many bytes at the end of an empty slot are 0, at least one.
+// A thread of the server. Systems add kCleared, at least 8: in an empty slot the 8 bytes from this many before its end
+// on are 0, and the last 8.
 struct SlotServer : RequestServer {
   std::span<SlotClient> clients;
   std::uint32_t thread = 0;
@@ -266,7 +267,8 @@ template <class Server>
 [[gnu::always_inline]] inline void leave_slot(const Server& s, SlotClient& client, std::byte* end) {
   ++client.next;
   client.slot = end == client.last_slot ? end - s.wrap : end + s.slot_bytes;
-  std::memset(end - Server::kCleared, 0, Server::kCleared);
+  std::memset(end - Server::kCleared, 0, kNumberBytes);  // two stores, not a call
+  std::memset(end - kNumberBytes, 0, kNumberBytes);
 }
 
 // One look at the slot of each client, from s.first on: `take(client, slot)` takes the request that ends at `slot`,
