@@ -103,14 +103,14 @@ class Reproduction {
     for (const std::string& cluster : list_configs("clusters")) {
       const std::string fabric = "sim:" + cluster;
       if (!fabric_allowed(curves.sweep.fabrics, fabric)) continue;
-      const auto runner = std::make_shared<PointRunner>(binary, spec, RunTarget{.fabric = fabric, .cast = {}},
+      const auto runner = std::make_shared<PointRunner>(binary, spec, RunTarget{.fabric = fabric, .roles = {}},
                                                         RoleLimits{.timeout = kPointTimeout}, &interrupt_);
       for (const Point& point : expand_sweep(curves.sweep, fabric)) {
         curves.points.emplace_back(CurvePoint{.fabric = fabric, .point = point, .record = {}}, tasks_.size());
         const std::string label = fmt::format("{} {} {}", name, cluster, dump_json(point.params));
-        tasks_.push_back({label, [runner, point, standing = point_standing(curves.sweep, point)] {
+        tasks_.push_back({label, [runner, point, properties = sweep_properties(curves.sweep, point)] {
                             std::optional<Record> record = runner->run(point);
-                            if (record) record->environment["harness"] = standing;
+                            if (record) record->environment["harness"] = properties;
                             return record;
                           }});
       }

@@ -4,10 +4,9 @@
 #include <optional>
 
 #include "common/record.hpp"
-#include "microbench/echo/ends.hpp"
-#include "microbench/echo/places.hpp"
+#include "microbench/echo/client.hpp"
+#include "microbench/echo/server.hpp"
 #include "microbench/loop/batch_counts.hpp"
-#include "microbench/loop/payload.hpp"
 #include "microbench/run/console.hpp"
 #include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
@@ -17,8 +16,8 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint32_t kDefaultEcho = 32;  // bytes
-constexpr std::uint32_t kTag = 8;           // bytes: what tells a response from another
+constexpr const char* kPackedLatency = "lat_packed";  // of a client, for the server
+constexpr std::uint32_t kDefaultEcho = 32;            // bytes
 // The time after which a request without a response is given up: long after an echo, and on RC, whose requests are sent
 // again from where they lie, long after a retransmission.
 constexpr Picos kGiveUp = std::chrono::milliseconds(100);
@@ -66,15 +65,17 @@ class EchoRate final : public Benchmark {
   }
 
   void adjust(Options& o) override {
-    if (o.fabric == "null") fail_usage("--fabric null: it moves no bytes, so nobody answers");
-    if (o.header_only) fail_usage("--header_only: a response is told from another by its bytes");
+    if (o.fabric == "null") fail_usage("--fabric null: the null device moves no bytes, so no request is answered");
+    if (o.header_only) fail_usage("--header_only: a response is identified by its bytes");
     if (o.post_list > BatchCounts::kLongest) {
-      fail_usage("--post_list {}: a list of answers has at most {}", o.post_list, std::uint32_t{BatchCounts::kLongest});
+      fail_usage("--post_list {}: a list of responses has at most {}", o.post_list,
+                 std::uint32_t{BatchCounts::kLongest});
     }
     o.size = o.size.value_or(kDefaultEcho);
-    if (*o.size < kTag) fail_usage("--size {}: an echo has at least {} bytes, which number it", *o.size, kTag);
+    if (*o.size < kTagBytes)
+      fail_usage("--size {}: an echo has at least {} bytes, which hold its number", *o.size, kTagBytes);
     if (o.events && echo_.requests_written()) {
-      fail_usage("--events: a request by WRITE is seen in memory, which raises no event");
+      fail_usage("--events: requests by WRITE are polled in memory, which raises no event; use --mode send_send");
     }
     optimise(o);
     if (is_simulated(o.fabric)) saturate(o);
@@ -107,7 +108,7 @@ class EchoRate final : public Benchmark {
   }
 
   RegionNeeds region(const Operation& op, Side side, std::uint32_t qps) const override {
-    return {.bytes = qps * echo_slice_bytes(echo_, op.payload, side)};
+    return {.bytes = qps * slot_bytes(op.payload, side)};
   }
 
   std::optional<Transport> companion(const Operation&) const override {
@@ -115,10 +116,28 @@ class EchoRate final : public Benchmark {
   }
 
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
-    return setup.side == Side::client ? make_echo_client(setup, echo_) : make_echo_server(setup, echo_);
+    if (setup.side == Side::client) return std::make_unique<EchoClient>(setup, echo_);
+    return std::make_unique<EchoServer>(setup, echo_);
   }
 
-  Json results(const std::vector<const Workload*>& threads) const override { return echo_results(threads); }
+  // The clients' latencies, or the lists of responses of the server.
+  Json results(const std::vector<const Workload*>& threads) const override {
+    Histogram latency;
+    BatchCounts batches;
+    bool asks = false;
+    for (const Workload* thread : threads) {
+      if (const auto* client = dynamic_cast<const EchoClient*>(thread)) {
+        asks = true;
+        latency.merge(client->latency());
+      } else if (const auto* server = dynamic_cast<const EchoServer*>(thread)) {
+        batches.merge(server->batches());
+      }
+    }
+    if (!asks) return Json{{"answers_per_post", batches.to_json()}};
+    Json out{{kPackedLatency, latency.pack()}};
+    out.update(latency.to_json());
+    return out;
+  }
   void finish(Outcome& outcome) const override {
     outcome.result.update(take_client_histograms(outcome.result, kPackedLatency).to_json());
   }
@@ -132,12 +151,18 @@ class EchoRate final : public Benchmark {
                          const Json& result) const override {
     if (!echo_.requests_written()) {
       const std::uint64_t clients = !facts(op.transport).connected ? result.at("clients").size() : 1;
-      check_recv_groups(cluster, op, echo_recvs(op, clients * echo_.outstanding), clients * echo_.outstanding);
+      check_recv_groups(cluster, op, recvs_for(op, clients * echo_.outstanding), clients * echo_.outstanding);
     }
     return predict_lists(cluster, op, ports, list_shares(result.value("answers_per_post", Json()), 1));
   }
 
  private:
+  // Bytes that a QP of a node needs for what its peer writes.
+  std::uint64_t slot_bytes(std::uint32_t payload, Side side) const {
+    const bool written = side == Side::server ? echo_.requests_written() : echo_.responses_written();
+    return written ? echo_.outstanding * echo_stride(payload) : 0;
+  }
+
   // RECVs are posted one by one, and so are requests, whatever the lists of answers.
   Prediction predict_lists(const ClusterWire& cluster, const Operation& op, int ports,
                            const std::vector<ListShare>& lists) const {
@@ -163,11 +188,10 @@ class EchoRate final : public Benchmark {
   void share_answers(const Options& o) {
     const bool datagrams = echo_.mode == EchoMode::write_send || !facts(o.connection).connected;
     if (answer_qps_ && !datagrams) {
-      fail_usage("--answer_qps {}: answers by {} go back on the QP of their request", *answer_qps_,
+      fail_usage("--answer_qps {}: over {} a response goes back on the QP of its request", *answer_qps_,
                  to_string(o.connection));
     }
-    if (answer_qps_.value_or(1) > o.qp)
-      fail_usage("--answer_qps {} is more than a thread has (--qp {})", *answer_qps_, o.qp);
+    if (answer_qps_.value_or(1) > o.qp) fail_usage("--answer_qps {}: at most --qp {}", *answer_qps_, o.qp);
     echo_.answer_qps = answer_qps_.value_or(o.post_list > 1 ? std::min(kAnswerQps, o.qp) : o.qp);
   }
 

@@ -1,10 +1,12 @@
 // Many senders, one receiver: what each flow gets of the receiver's port, and how long a packet is on its way there and
 // back.
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "common/record.hpp"
-#include "microbench/incast/flows.hpp"
-#include "microbench/loop/payload.hpp"
+#include "microbench/incast/answerer.hpp"
+#include "microbench/incast/sender.hpp"
 #include "microbench/loop/receiver.hpp"
 #include "microbench/loop/target.hpp"
 #include "microbench/run/console.hpp"
@@ -20,6 +22,59 @@ constexpr Picos kSimDuration = std::chrono::milliseconds(10);  // several round 
 constexpr std::uint32_t kMaxWindow = 4096;
 constexpr Picos kGiveUp = std::chrono::milliseconds(100);
 constexpr Picos kSimGiveUp = std::chrono::milliseconds(20);  // longer than a full buffer holds a packet
+
+constexpr const char* kPackedTrips = "lat_packed";
+
+// The keys flow_ops (a number per flow), flows_lost and round trips, packed, of the threads of a node; nothing if they
+// sent no flows.
+Json flow_results(const std::vector<const Workload*>& threads) {
+  Json ops = Json::array();
+  Histogram trips;
+  std::uint64_t lost = 0;
+  for (const Workload* thread : threads) {
+    const auto* sender = dynamic_cast<const FlowSender*>(thread);
+    if (sender == nullptr) continue;
+    for (const Flow& flow : sender->state().flows) ops.push_back(flow.measured);
+    trips.merge(sender->state().round_trips);
+    lost += sender->state().lost;
+  }
+  if (ops.empty()) return Json::object();
+  return {{"flow_ops", ops}, {"flows_lost", lost}, {kPackedTrips, trips.pack()}};
+}
+
+// Makes keys of the result of all nodes: goodput of the flows (mean, lowest, highest), their fairness by Jain's index,
+// lost messages, and the round trips. `own`: the server sent, not the clients.
+void join_flows(Json& result, std::uint32_t payload, bool own) {
+  std::vector<double> ops;
+  std::uint64_t lost = 0;
+  const auto add = [&](Json& of) {
+    for (const Json& flow : of.at("flow_ops")) ops.push_back(flow.get<double>());
+    lost += of.at("flows_lost").get<std::uint64_t>();
+    of.erase("flow_ops");
+    of.erase("flows_lost");
+  };
+  Histogram trips;
+  if (own) {
+    add(result);
+    trips = Histogram::unpack(result.at(kPackedTrips), kPackedTrips);
+    result.erase(kPackedTrips);
+  } else {
+    for (Json& client : result.at("clients")) add(client.at("result"));
+    trips = take_client_histograms(result, kPackedTrips);
+  }
+  // Jain, Chiu and Hawe, "A Quantitative Measure of Fairness", DEC TR-301, 1984.
+  const double sum = std::accumulate(ops.begin(), ops.end(), 0.0);
+  const double squares = std::inner_product(ops.begin(), ops.end(), ops.begin(), 0.0);
+  const double gbits = result.value("rate_mops", 0.0) * payload * 8 / 1e3;
+  const auto share = [&](double of_flow) { return sum > 0 ? gbits * of_flow / sum : 0; };
+  result["flows"] = ops.size();
+  result["flow_gbit_per_s_mean"] = gbits / static_cast<double>(ops.size());
+  result["flow_gbit_per_s_min"] = share(*std::ranges::min_element(ops));
+  result["flow_gbit_per_s_max"] = share(*std::ranges::max_element(ops));
+  result["fairness"] = squares > 0 ? sum * sum / (static_cast<double>(ops.size()) * squares) : 0;
+  result["lost"] = lost;
+  result.update(trips.to_json());
+}
 
 class IncastRate final : public Benchmark {
  public:
@@ -42,20 +97,21 @@ class IncastRate final : public Benchmark {
   }
 
   void adjust(Options& o) override {
-    if (o.fabric == "null") fail_usage("--fabric null: it moves no bytes, so nothing comes together");
-    if (o.header_only) fail_usage("--header_only: goodput is of payload");
-    if (o.validate) fail_usage("--validate: flows are not looked at");
-    if (o.post_list > 1) fail_usage("--post_list {}: messages of a flow are posted one by one", o.post_list);
+    if (o.fabric == "null") fail_usage("--fabric null: the null device moves no bytes");
+    if (o.header_only) fail_usage("--header_only: goodput counts payload, so there must be some");
+    if (o.validate) fail_usage("--validate: the payload of flows is not checked");
+    if (o.post_list > 1)
+      fail_usage("--post_list {}: messages of a flow are posted one by one, so it must be 1", o.post_list);
     if (verb_ != Verb::send && o.connection != Transport::rc) {
-      fail_usage("--verb {}: over RC alone a flow knows what has arrived, not over {}",
-                 verb_ == Verb::read ? "read" : "write", to_string(o.connection));
+      fail_usage("--verb {}: needs RC, because {} acknowledges nothing", verb_ == Verb::read ? "read" : "write",
+                 to_string(o.connection));
     }
-    if (flow_.together && verb_ != Verb::read) fail_usage("--together: only with --verb read, where the receiver asks");
+    if (flow_.together && verb_ != Verb::read) fail_usage("--together: only for --verb read");
     if (flow_.window > o.tx_depth) {
-      fail_usage("--window {}: more than a send queue holds (--tx_depth {})", flow_.window, o.tx_depth);
+      fail_usage("--window {}: at most --tx_depth {}", flow_.window, o.tx_depth);
     }
     o.size = o.size.value_or(kDefaultPayload);
-    if (*o.size == 0) fail_usage("--size 0: goodput is of payload");
+    if (*o.size == 0) fail_usage("--size 0: goodput counts payload, so there must be some");
     o.clients = o.clients.value_or(is_simulated(o.fabric) ? 2 : 1);
     o.client_threads = o.client_threads.value_or(1);
     if (is_simulated(o.fabric)) {
@@ -96,9 +152,9 @@ class IncastRate final : public Benchmark {
 
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
     const Side sender = verb_ == Verb::read ? Side::server : Side::client;
-    if (setup.side == sender) return make_flow_sender(setup, flow_);
+    if (setup.side == sender) return std::make_unique<FlowSender>(setup, flow_);
     if (verb_ != Verb::send) return make_target(setup);
-    if (needs_answers(setup.operation)) return make_flow_answerer(setup, flow_);
+    if (needs_answers(setup.operation)) return std::make_unique<FlowAnswerer>(setup, flow_);
     return make_receiver(setup);
   }
 

@@ -49,6 +49,10 @@ inline int post_next_recvs(RecvLane& q) {
   if (q.next == q.length) q.next = 0;
   return error;
 }
+// The same for queue `index` of the thread. False, with `end` set: the post failed.
+inline bool post_next_recvs(RecvLane& q, std::uint32_t index, RunEnd& end) {
+  return post_succeeded(post_next_recvs(q), index, end);
+}
 
 // Posts what has completed of a shared receive queue since the last post. Returns 0 or an errno value.
 inline int post_chain(RecvLane& q) {

@@ -1,9 +1,18 @@
 #include "microbench/loop/recv_ring.hpp"
 
+#include <algorithm>
+
 #include "common/error.hpp"
+#include "microbench/loop/payload.hpp"
 #include "wire/pcie.hpp"
 
 namespace verbscope {
+
+namespace {
+
+constexpr std::uint64_t kSpareRecvs = 32;  // twice what an adapter is taken to fetch at once
+
+}  // namespace
 
 RecvShape datagram_recvs(std::uint32_t count, std::uint64_t bytes, std::uint32_t list) {
   return {.count = count,
@@ -12,6 +21,23 @@ RecvShape datagram_recvs(std::uint32_t count, std::uint64_t bytes, std::uint32_t
           .stride = kCacheLine.value + round_up(bytes, kCacheLine.value),
           .offset = kCacheLine.value,
           .headroom = static_cast<std::uint32_t>(kGrh.value)};
+}
+
+std::uint32_t recvs_for(const Operation& op, std::uint64_t at_once) {
+  if (at_once > op.rx_depth) {
+    fail("--rx_depth {}: a receive queue needs a RECV for each of the {} requests that its peers may have outstanding",
+         op.rx_depth, at_once);
+  }
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(op.rx_depth, at_once + kSpareRecvs));
+}
+
+RecvShape end_aligned_recvs(const Operation& op, std::uint32_t payload, std::uint64_t at_once, bool datagram) {
+  const std::uint64_t stride = round_up(kGrh.value + payload, kSlotAlignment);
+  return {.count = recvs_for(op, at_once),
+          .bytes = payload,
+          .stride = stride,
+          .offset = stride - payload,
+          .headroom = datagram ? static_cast<std::uint32_t>(kGrh.value) : 0};
 }
 
 RecvRings::RecvRings(const ThreadSetup& setup, std::size_t queues, const RecvShape& shape, std::uint32_t first)

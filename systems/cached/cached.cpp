@@ -1,14 +1,68 @@
 #include "systems/cached/cached.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "common/error.hpp"
 #include "common/text.hpp"
 #include "lookups/mica_store.hpp"
-#include "systems/cached/ends.hpp"
-#include "systems/cached/model.hpp"
+#include "pcie_model/predict.hpp"
+#include "systems/cached/client.hpp"
 #include "systems/rpc/peers.hpp"
 #include "systems/store/cache.hpp"
+#include "systems/store/model.hpp"
+#include "systems/store/store.hpp"
+
+namespace verbscope::cached {
+
+namespace {
+
+// Shares of all GETs.
+struct GetShares {
+  double known = 0, confirmed = 0;
+};
+
+GetShares get_shares(const CachedOptions& options, const Json& result) {
+  const double gets = result.contains("clients") ? sum_over_clients(result, "window_gets") : 0;
+  if (gets > 0) {
+    return {.known = sum_over_clients(result, "window_known") / gets,
+            .confirmed = sum_over_clients(result, "window_confirmed") / gets};
+  }
+  const double cached = options.store.cached_share / 100.0;
+  return {.known = cached,
+          .confirmed = cached * confirmed_share(options.store.put_percent / 100.0, options.client_threads)};
+}
+
+}  // namespace
+
+double confirmed_share(double put_share, double clients) {
+  return 1 / (1 + put_share * (clients - 1));
+}
+
+Prediction predict_server(const ClusterWire& cluster, const Operation& op, int ports, const CachedOptions& options,
+                          const Json& result) {
+  const StoreMix mix = store_mix(options.store, result);
+  const double gets = mix.gets + mix.misses;
+  const GetShares shares = get_shares(options, result);
+  std::vector<PredictedPart> parts = predict_responses(cluster, op, ports,
+                                                       {{item_bytes(op.payload), mix.gets - gets * shares.confirmed},
+                                                        {kStatusBytes, mix.misses},
+                                                        {0, gets * shares.confirmed + mix.puts}},
+                                                       result.value("answers_per_post", Json()));
+  const auto add_request = [&](std::uint32_t bytes, double per_op) {
+    if (per_op > 0) parts.push_back({predict_request_datagram(cluster, op, ports, bytes), per_op});
+  };
+  if (options.store.small_keys) {
+    add_request(0, gets);
+  } else {
+    add_request(kGetBytes, gets * (1 - shares.known));
+    add_request(kKnownGetBytes, gets * shares.known);
+    add_request(put_bytes(op.payload), mix.puts);
+  }
+  return predict_together("cached server", parts);
+}
+
+}  // namespace verbscope::cached
 
 namespace verbscope {
 
@@ -19,21 +73,22 @@ constexpr std::uint32_t kMaxValue = lookups::MicaStore::kMaxValue - cached::kVer
 class CachedStore final : public Store {
  public:
   void adjust(Options& common, StoreOptions& options, const OptionTable& table) override {
-    if (common.fabric == "null") fail_usage("--fabric null: nobody asks");
-    if (options.emulate) fail_usage("--emulate: --store cached has its cache");
+    if (common.fabric == "null")
+      fail_usage("--fabric null: --store cached needs clients, which the null device does not simulate");
+    if (options.emulate) fail_usage("--emulate: only for --store pilaf, farm and farm_var");
     if (table.given("--requests") && !options.requests_by_send) {
-      fail_usage("--requests write: requests of --store cached go by send");
+      fail_usage("--requests write: --store cached sends requests by SEND; use --requests send");
     }
     if (table.given("--connection") && common.connection != Transport::ud) {
-      fail_usage("--connection {}: requests of --store cached go by UD", to_string(common.connection));
+      fail_usage("--connection {}: --store cached sends requests over UD", to_string(common.connection));
     }
     if (common.size.value_or(0) > kMaxValue) {
-      fail_usage("--size {}: a value of --store cached has at most {} bytes, for its version lies beside it",
+      fail_usage("--size {}: a value of --store cached has at most {} bytes, because its version is stored with it",
                  *common.size, kMaxValue);
     }
     options.prefetch = options.prefetch.value_or(Prefetching::batch);
     if (options.prefetch == Prefetching::pipeline) {
-      fail_usage("--prefetch pipeline: it holds requests beyond a pass; --store cached goes with off or batch");
+      fail_usage("--prefetch pipeline: --store cached needs --prefetch off or batch");
     }
     check_cache_options(options, table);
     if (options.small_keys) settle_small_keys(options, table);
@@ -42,7 +97,7 @@ class CachedStore final : public Store {
     settle_clients(common);
     cached_.client_threads = common.clients.value_or(1) * common.client_threads.value_or(1);
     if (!options.small_keys && std::max(common.threads, cached_.client_threads) > kMaxTagged) {
-      fail_usage("--threads {}, {} client threads: a message names one of at most {}", common.threads,
+      fail_usage("--threads {}, {} client threads: a message tag has room for at most {} of each", common.threads,
                  cached_.client_threads, kMaxTagged);
     }
     cached_.store = options;
@@ -55,7 +110,7 @@ class CachedStore final : public Store {
                           .counted = Side::client,
                           .requests_per_client_thread = cached_.store.window,
                           .label = "GETs and PUTs"},
-            .topology = {.client_qps = ClientQps{.datagram = true}, .clients_may_leave = true}};
+            .topology = {.client_qps = ClientQps{.connected = false, .datagram = true}, .clients_may_leave = true}};
   }
 
   std::optional<OperationCount> operation_count() const override {
@@ -77,7 +132,7 @@ class CachedStore final : public Store {
   }
 
   Json server_results(const std::vector<const Workload*>& threads) const override { return cache_results(threads); }
-  std::string judge(const Json& result) const override { return judge_cache(result); }
+  std::string check(const Json& result) const override { return check_cache(result); }
 
   Json client_results(const std::vector<const Workload*>& threads) const override {
     cached::GetKinds run, window;
@@ -101,7 +156,7 @@ class CachedStore final : public Store {
   std::string report(const Json& result) const override {
     if (!result.contains("confirmed_share")) return "";
     const Json& share = result.at("confirmed_share");
-    return fmt::format("  GETs: {} of those in the window confirmed; {} confirmed, {} values sent in all\n",
+    return fmt::format("  GETs: share {} confirmed in the measured interval; in all {} confirmed, {} values sent\n",
                        share.is_null() ? std::string("-") : with_digits(share.get<double>(), 3),
                        result.at("confirmed").get<std::uint64_t>(), result.at("values_sent").get<std::uint64_t>()) +
            cache_text(result);
@@ -115,14 +170,16 @@ class CachedStore final : public Store {
   // What goes into an immediate is a key alone.
   static void settle_small_keys(StoreOptions& options, const OptionTable& table) {
     if (options.keys > cached::kMaxSmallKeys) {
-      fail_usage("--keys {}: --small_keys has three bytes for a key, for at most {}", options.keys,
+      fail_usage("--keys {}: with --small_keys a key has three bytes, so there are at most {} keys", options.keys,
                  cached::kMaxSmallKeys);
     }
     if (table.given("--put_percent") && options.put_percent > 0) {
-      fail_usage("--put_percent {}: a request of --small_keys has no value; all are GETs", options.put_percent);
+      fail_usage("--put_percent {}: with --small_keys a request carries no value, so it must be 0",
+                 options.put_percent);
     }
     if (table.given("--cached_share") && options.cached_share > 0) {
-      fail_usage("--cached_share {}: a request of --small_keys has no version", options.cached_share);
+      fail_usage("--cached_share {}: with --small_keys a request carries no version, so it must be 0",
+                 options.cached_share);
     }
     options.put_percent = 0;
     options.cached_share = 0;

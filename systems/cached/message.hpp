@@ -1,20 +1,20 @@
-// The two ends of the cached store agree on this (after Kalia et al., ATC 2016, section 5.2.2). Requests and responses
-// are datagrams with an immediate.
+// The protocol of the cached store (after Kalia et al., ATC 2016, section 5.2.2). Requests and responses are datagrams
+// with an immediate.
 //
 // A request ends with [length, 2 bytes][hash of the key, 16]. A PUT has value and version before that, and the value's
-// length; a GET has a length of 0, and before it the version that its client keeps, if it does. The immediate names
+// length; a GET has a length of 0, preceded by the version that its client has cached, if any. The immediate names
 // client and request (tag_of). A client numbers its requests to each of the server's threads from 0 on, and a thread
-// executes them in this order: one that comes early, as one before it was lost, is dropped, and asked for again behind
-// that one; one that was executed before is answered again, a PUT without being executed.
+// executes them in this order. It drops a request that arrives early because one before it was lost; the client resends
+// it after that one. It answers a request again that was executed before, a PUT without executing it.
 //
-// A version names the PUT that wrote it (StoreVersion): no two values of a key have the same. So a client knows the
-// version of its own PUT, and a version that is the server's has the server's value.
+// A version names the PUT that wrote it (StoreVersion): no two values of a key have the same. So a client can compute
+// the version of its own PUT, and equal versions have equal values.
 //
-// A response is headers alone, "confirmed", where the version of a GET is current and for a PUT; else value and
-// version; or kStatusBytes where a GET finds nothing. Its immediate names thread and request.
+// A response is header-only ("confirmed") if the version of a GET is current, and for a PUT. Otherwise it is value and
+// version, or kStatusBytes if a GET finds nothing. Its immediate names thread and request.
 //
-// With small keys there are GETs alone. A request is headers alone: its immediate is table and key, which the
-// response's immediate repeats. Any request of the client for this key is answered by it, and nothing is numbered.
+// With small keys there are only GETs. A request is header-only: its immediate is table and key, which the response's
+// immediate repeats. Requests have no numbers: a response answers the client's oldest request for this key.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 #include <cstring>
 
 #include "lookups/mica_store.hpp"
-#include "systems/rpc/tags.hpp"
+#include "systems/rpc/peers.hpp"
 
 namespace verbscope::cached {
 
@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kVersionBytes = 8;
 inline constexpr std::uint32_t kLengthBytes = 2;
 inline constexpr std::uint32_t kHashBytes = 16;
 
-// What the server's cache has under a key, and a response: value, then version.
+// The entry of a key in the server's cache, and a response: value, then version.
 constexpr std::uint32_t item_bytes(std::uint32_t value) {
   return value + kVersionBytes;
 }

@@ -1,5 +1,5 @@
-// The data path of a thread of the cached store's server (message.hpp says how it meets the clients): what a pass finds
-// is executed, with the memory of all of it asked for before, and answered.
+// The data path of a thread of the cached store's server (message.hpp: the protocol): it executes and answers the
+// requests of a pass, and prefetches the memory of all of them first.
 #pragma once
 
 #include <endian.h>
@@ -12,26 +12,25 @@
 
 #include "common/ring.hpp"
 #include "systems/cached/message.hpp"
-#include "systems/rpc/qp_book.hpp"
+#include "systems/rpc/peers.hpp"
 #include "systems/rpc/server.hpp"
 #include "systems/store/cache.hpp"
-#include "systems/store/cache_steps.hpp"
 #include "systems/store/workload.hpp"
 
 namespace verbscope::cached {
 
 using lookups::MicaStore;
 
-// A thread's view of one client.
+// A client as a thread of the server sees it.
 struct Client : ResponseTarget {
-  std::uint64_t next = 0;  // number of the request that comes next
+  std::uint64_t next = 0;  // number of the next request
 };
 
 enum class Kind : std::uint8_t { get, known_get, put, put_again };
 
 // A message that was taken, and whose RECV is in use until it is answered.
 struct Item {
-  Client* client = nullptr;  // null: it gets no response
+  Client* client = nullptr;  // null: no response
   KeyHash key{};
   const std::byte* end = nullptr;  // of its bytes
   std::uint32_t immediate = 0;     // of the response
@@ -50,31 +49,33 @@ struct Server : RequestServer {
   std::uint32_t inline_bytes = 0;  // of a response that is inlined
   std::uint32_t tags = 0;          // those of the thread's responses: tag_of(thread, 0)
   bool prefetch = true;
-  // Small keys: who asks, and the hashes of keys. Null where requests name both.
-  const QpBook* book = nullptr;
+  // Small keys: the sender by QP, and the hashes of keys. Null if requests name both.
+  const QpIndex* qps = nullptr;
   const StoreWorkload* workload = nullptr;
 
   Ring<Item> waiting;                // has room for all RECVs
   std::uint64_t head = 0, tail = 0;  // positions in `waiting`
   std::uint64_t puts = 0;            // executed
-  std::uint64_t strange = 0;         // requests that no client of the run sends
+  std::uint64_t unknown = 0;         // requests that no client of the run can have sent
   CacheServerCounts counts;
+
+  void begin_interval() { counts = {}; }
 };
 
 // Reads a request that names its client and its number into `item`; its bytes end at `end`.
 inline void read_numbered(Server& s, Item& item, std::uint32_t tag, const std::byte* end, std::uint32_t bytes) {
   if (tagged(tag) >= s.clients.size()) {
-    ++s.strange;
+    ++s.unknown;
     return;
   }
   Client& client = s.clients[tagged(tag)];
   const std::uint64_t number = tagged_number(tag, client.next);
-  if (number > client.next) return;  // one before it was lost: the client will ask again for both
+  if (number > client.next) return;  // one before it was lost: the client will resend both
   const bool first = number == client.next;
   const bool put = bytes == put_bytes(s.value) && length_of(end) == s.value;
   const bool get = (bytes == kGetBytes || bytes == kKnownGetBytes) && length_of(end) == 0;
-  if (!put && !get) {  // what is sent again may be overwritten, once it has had its response
-    s.strange += first ? 1 : 0;
+  if (!put && !get) {  // the bytes of a resent request may be overwritten once it is answered
+    s.unknown += first ? 1 : 0;
     return;
   }
   if (first) ++client.next;
@@ -85,11 +86,11 @@ inline void read_numbered(Server& s, Item& item, std::uint32_t tag, const std::b
   item.kind = put ? (first ? Kind::put : Kind::put_again) : (bytes == kKnownGetBytes ? Kind::known_get : Kind::get);
 }
 
-// Reads a request that is an immediate alone.
+// Reads a request that is only an immediate.
 inline void read_row(Server& s, Item& item, const ibv_wc& wc, std::uint32_t row) {
-  const std::uint32_t from = s.book->find(wc);
-  if (from == QpBook::kNobody || table_in(row) != kTable) {
-    ++s.strange;
+  const std::uint32_t from = s.qps->find(wc);
+  if (from == QpIndex::kNotFound || table_in(row) != kTable) {
+    ++s.unknown;
     return;
   }
   item.client = &s.clients[from];
@@ -100,13 +101,13 @@ inline void read_row(Server& s, Item& item, const ibv_wc& wc, std::uint32_t row)
 inline void take_message(Server& s, const ibv_wc& wc) {
   Item& item = s.waiting[s.tail++] = {.queue = recv_queue(wc.wr_id)};
   const std::uint32_t immediate = be32toh(wc.imm_data);
-  if (s.book != nullptr) return read_row(s, item, wc, immediate);
+  if (s.qps != nullptr) return read_row(s, item, wc, immediate);
   const RecvLane& lane = s.recvs[item.queue];
   const std::byte* const end = lane.payloads + recv_place(wc.wr_id) * lane.stride + wc.byte_len - kGrh.value;
   read_numbered(s, item, immediate, end, wc.byte_len - static_cast<std::uint32_t>(kGrh.value));
 }
 
-// Makes `response` one of the first so many bytes at its place; 0: of headers alone.
+// Makes `response` one of `bytes` bytes; 0: header-only.
 inline void address(const Server& s, const Item& item, ibv_send_wr& response, std::uint32_t bytes) {
   response.num_sge = bytes > 0 ? 1 : 0;
   response.sg_list->length = bytes;
@@ -116,13 +117,13 @@ inline void address(const Server& s, const Item& item, ibv_send_wr& response, st
   ++item.client->answered;
 }
 
-// Whether the version that a GET was asked with is that of the value.
+// Whether the version in a GET is that of the value.
 inline bool is_current(const Item& item, std::span<const std::byte> value) {
   return item.kind == Kind::known_get &&
          std::memcmp(item.end - kKnownGetBytes, value.data() + value.size() - kVersionBytes, kVersionBytes) == 0;
 }
 
-// The request is executed, and `response` is what its client gets.
+// Executes the request, and fills `response`.
 template <Node N>
 inline void execute(N& node, Server& s, const Item& item, ibv_send_wr& response) {
   load_item(node, item.found.item, s.second_line);

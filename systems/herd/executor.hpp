@@ -1,16 +1,15 @@
-// What a thread of HERD's server does with the requests that it has taken: it works on several at a time, so that the
-// latency of memory is hidden, and answers by datagram.
+// A thread of HERD's server executes the requests that it has taken, several at a time to hide the latency of memory,
+// and answers by datagram.
 //
-// Three ways (Prefetching). off: a request is executed when it is found. pipeline (SIGCOMM 2014, section 4.1.1): a
-// request is executed in two steps, each begun by the arrival of the next: its bucket is asked for when it is taken,
-// its item when the next one is, and it is executed and answered when one more is; after kPollsToNoOp looks in a row
-// that found nothing, a no-op takes the place of the next, so that nobody waits for ever. batch (Kalia et al., ATC
-// 2016, section 4.3.1): what a pass has found, at most max_batch, goes through three loops: buckets asked for, items
-// asked for, executed.
+// Prefetching has three settings. off: a request is executed when it is found. pipeline (SIGCOMM 2014, section 4.1.1):
+// a request prefetches its bucket when it is taken, its item when the next one is taken, and is executed and answered
+// when one more is taken. After kPollsToNoOp empty slots in a row a no-op takes the place of the next request, so that
+// no request waits for ever. batch (Kalia et al., ATC 2016, section 4.3.1): the requests of a pass, up to max_batch, go
+// through three loops: prefetch buckets, prefetch items, execute.
 //
-// An echo (ServerPolicy::echo, echo.hpp) reads a number of places of memory, one after the other, where a request is
-// executed: at once; in a pipeline of as many steps, each of which reads a place and asks for the next; or all requests
-// of a batch in turns, a place each.
+// An echo (ServerPolicy::echo, message.hpp) reads several places of memory, one after the other, instead: at once; in a
+// pipeline with one step per place, each of which reads a place and prefetches the next; or for all requests of a batch
+// in turn, one place each.
 #pragma once
 
 #include <endian.h>
@@ -25,43 +24,36 @@
 #include <utility>
 
 #include "lookups/mica_store.hpp"
-#include "systems/herd/echo.hpp"
-#include "systems/herd/region.hpp"
-#include "systems/rpc/server.hpp"
-#include "systems/store/cache_steps.hpp"
+#include "systems/herd/message.hpp"
+#include "systems/rpc/request_slots.hpp"
+#include "systems/store/cache.hpp"
 #include "systems/store/options.hpp"
 
 namespace verbscope::herd {
 
 using lookups::MicaStore;
 
-inline constexpr std::size_t kMaxItems = BatchCounts::kLongest;  // requests that are worked on at a time
+inline constexpr std::size_t kMaxItems = BatchCounts::kLongest;  // requests in execution at a time
 
-// What a thread's loop is compiled for: the options that would be asked for at each request.
+// The options that the loop of a thread is compiled for.
 struct ServerPolicy {
   Prefetching prefetch = Prefetching::off;
   bool batching = false;  // responses of a pass go behind one doorbell a port
-  bool echo = false;      // requests are echoed, there is no store
+  bool echo = false;      // requests are echoed instead of executed
 
   constexpr bool pipelined() const { return prefetch == Prefetching::pipeline; }
 };
 
-// A thread's view of one client.
-struct alignas(kLine) Client : ResponseTarget {
-  std::uint64_t next = 0;          // number of the request that comes next
-  std::byte* slot = nullptr;       // the end of the slot that it comes to
-  std::byte* last_slot = nullptr;  // the end of the last of the client's slots
-};
-static_assert(sizeof(Client) == kLine);
+using Client = SlotClient;
 
-// A request that is there: the end of its bytes, and the length of its value.
+// An arrived request: the end of its bytes, and the length of its value.
 struct Source {
   static constexpr std::uint16_t kExecuted = 0xffff;
 
   Client* client = nullptr;
   std::uint64_t number = 0;
   const std::byte* end = nullptr;
-  std::uint16_t length = 0;  // 0: a GET; kExecuted: a PUT that was executed before, it is answered again
+  std::uint16_t length = 0;  // 0: a GET; kExecuted: a PUT that was executed before and is only answered again
 
   KeyHash key() const {  // a message by SEND ends anywhere
     KeyHash key;
@@ -77,48 +69,48 @@ struct Item {
   const std::byte* end = nullptr;  // of a PUT's bytes
   std::uint32_t tag = 0;           // of the response
   std::uint16_t length = 0;        // of Source
-  MicaStore::Found found;          // what the index had for the key, once the bucket was read
-  Item* before = nullptr;          // pipeline: the request that was taken before it
+  MicaStore::Found found;          // the index entry of the key, after the bucket was read
+  Item* before = nullptr;          // pipeline: the request taken before this one
 };
-static_assert(sizeof(Item) == kLine);
+static_assert(sizeof(Item) == kSlotLine);
 
-// How far the requests of an echo that are under way have come on their walks.
+// The walks of an echo's requests in execution.
 struct Walks {
   EchoRule rule;
-  const lookups::Chain* chain = nullptr;          // null: they read nothing
-  std::uint32_t bytes = 0;                        // of a request's value
+  const lookups::Chain* chain = nullptr;          // null: no reads
   std::array<std::uint32_t, kMaxItems> places{};  // where each of Executor::items is
   std::size_t in_pipeline = 0;                    // requests
 };
 
-// The requests under way, and where they are executed and answered.
-struct Executor : RequestServer {
+// The requests in execution.
+struct Executor : SlotServer {
+  static constexpr std::size_t kCleared = kLengthBytes + kKeyBytes;
+
   Executor() {
     for (std::size_t i = 0; i < steps.size(); ++i) steps[i].before = &steps[(i + 1) % steps.size()];
   }
-  Executor(const Executor&) = delete;  // items are named by their places
+  Executor(const Executor&) = delete;  // items are identified by their addresses
 
-  std::span<Client> clients;
+  std::uint32_t value = 0;  // bytes
   MicaStore* store = nullptr;
-  std::size_t second_line = 0;     // offset of a byte of an item's second line, where it has one: within the first two
-  std::uint32_t inline_bytes = 0;  // of a response that is inlined
+  std::size_t second_line = 0;     // second_line_of() its items
+  std::uint32_t inline_bytes = 0;  // largest response that is inlined
   std::uint32_t tags = 0;          // those of the thread's responses: tag_of(thread, 0)
   ServerPolicy policy;
-  BatchCounts* batches = nullptr;  // counts posts, where they are measured
+  BatchCounts* batches = nullptr;  // counts posts if they are measured
 
   std::array<Item, kMaxItems> items{};  // collected; those in the pipeline of an echo
-  Item* free = items.data();            // behind those that were collected
-  std::array<Item, 3> steps{};          // of the pipeline: the youngest is made while the oldest is there
+  Item* free = items.data();            // after the collected ones
+  std::array<Item, 3> steps{};          // of the pipeline: the oldest is still needed while the youngest is filled
   Item* youngest = &steps[0];
   std::uint64_t puts = 0;  // executed
   Walks walks;
 
-  // There is no store: requests walk along `chain`, which is null where they read nothing, and have values of so many
-  // bytes. In the pipeline there are as many as the chain has steps, and the youngest.
-  void prepare_echo(const EchoRule& rule, const lookups::Chain* chain, std::uint32_t bytes) {
+  // There is no store: requests walk along `chain`, which is null if they read nothing. In the pipeline there is one
+  // request per step of the chain, and the youngest.
+  void prepare_echo(const EchoRule& rule, const lookups::Chain* chain) {
     walks.rule = rule;
     walks.chain = chain;
-    walks.bytes = bytes;
     const std::size_t ring = rule.accesses + std::size_t{1};
     for (std::size_t i = 0; i < ring; ++i) items[i].before = &items[(i + 1) % ring];
     if (policy.pipelined()) youngest = items.data();
@@ -131,13 +123,13 @@ struct Executor : RequestServer {
   }
 };
 
-// Step 2: the bucket is read, and the item that it names asked for.
+// Step 2: reads the bucket, and prefetches the item.
 template <Node N>
 [[gnu::always_inline]] inline void ask_for_item(N& node, const Executor& s, Item& item) {
   find_and_prefetch(node, *s.store, item.key, s.second_line, item.found);
 }
 
-// Makes `response` that of so many bytes to the item's request.
+// Makes `response` one of `bytes` bytes to the item's client.
 [[gnu::always_inline]] inline void address(const Executor& s, const Item& item, Client& client, ibv_send_wr& response,
                                            std::uint32_t bytes) {
   response.sg_list->length = bytes;
@@ -147,7 +139,7 @@ template <Node N>
   ++client.answered;
 }
 
-// Step 3: the request is executed, and `response` is what its client gets.
+// Step 3: executes the request, and fills `response`.
 template <Node N>
 [[gnu::always_inline]] inline void execute(N& node, Executor& s, const Item& item, Client& client,
                                            ibv_send_wr& response) {
@@ -166,17 +158,17 @@ template <Node N>
   address(s, item, client, response, kStatusBytes);
 }
 
-// `response` is the value of the item's request, whose walk has ended at `place`.
+// Fills `response` with the value of the item's request, whose walk ended at `place`.
 [[gnu::always_inline]] inline void send_back(const Executor& s, const Item& item, Client& client, ibv_send_wr& response,
                                              std::uint32_t place) {
-  address(s, item, client, response, s.walks.bytes);
+  address(s, item, client, response, s.value);
   auto* const bytes = reinterpret_cast<std::byte*>(response.sg_list->addr);
-  std::memcpy(bytes, item.end - put_bytes(s.walks.bytes), s.walks.bytes);
+  std::memcpy(bytes, item.end - put_bytes(s.value), s.value);
   mask_echo(bytes, place);
 }
 
-// A step of the pipeline: the youngest request, whose bucket was asked for, or a no-op pushes those before it on. Last
-// comes the post, during which what was asked for arrives.
+// A step of the pipeline: the youngest request, whose bucket is being prefetched, or a no-op advances those before it.
+// The post is last, so that the prefetches overlap with it.
 template <Node N>
 [[gnu::always_inline]] inline bool push(N& node, Executor& s, Item& youngest, RunEnd& end) {
   Item& younger = *youngest.before;
@@ -195,8 +187,8 @@ template <Node N>
   return post_next(queue, end);
 }
 
-// A step of an echo's pipeline: each request reads its place, which was asked for, and asks for the next; the oldest
-// has read its last, and is answered. `youngest` has asked for its first, or is a no-op.
+// A step of an echo's pipeline: each request reads its prefetched place and prefetches the next; the oldest reads its
+// last place and is answered. `youngest` has prefetched its first place, or is a no-op.
 template <Node N>
 inline bool push_walks(N& node, Executor& s, Item& youngest, RunEnd& end) {
   Walks& walks = s.walks;
@@ -220,7 +212,7 @@ inline bool push_walks(N& node, Executor& s, Item& youngest, RunEnd& end) {
   return post_next(queue, end);
 }
 
-// A step of the pipeline that the way has.
+// A step of the policy's pipeline.
 template <ServerPolicy kPolicy, Node N>
 [[gnu::always_inline]] inline bool push_on(N& node, Executor& s, Item& youngest, RunEnd& end) {
   if constexpr (kPolicy.echo) {
@@ -230,7 +222,7 @@ template <ServerPolicy kPolicy, Node N>
   }
 }
 
-// The collected requests of an echo read all their places.
+// Reads all places of the collected requests of an echo.
 template <ServerPolicy kPolicy, Node N>
 inline void walk(N& node, Walks& walks, std::size_t items) {
   if (walks.chain == nullptr) return;
@@ -271,7 +263,7 @@ inline bool flush(N& node, Executor& s, RunEnd& end) {
   return !kPolicy.batching || post_all(s.ports, s.max_batch, s.batches, end);
 }
 
-// How many requests may be taken: each has a place for its response, whichever queue of its port that goes to.
+// How many requests may be taken: each needs room for its response on any queue of its port.
 inline std::size_t room_of(const Executor& s) {
   const std::size_t room = least_room(s.queues);
   return room - std::min(room, s.under_way());
@@ -289,8 +281,7 @@ template <ServerPolicy kPolicy>
   return item;
 }
 
-// What `item`, which was taken last, calls for: a step of the pipeline, or when as many as are wanted were collected,
-// their execution.
+// After `item` was taken: a step of the pipeline, or the execution of the collected requests when there are enough.
 template <ServerPolicy kPolicy, Node N>
 [[gnu::always_inline]] inline bool work(N& node, Executor& s, Item& item, RunEnd& end) {
   if constexpr (kPolicy.echo) {
@@ -308,7 +299,7 @@ template <ServerPolicy kPolicy, Node N>
   return (kCollects && s.collected() < s.max_batch) || flush<kPolicy>(node, s, end);
 }
 
-// What was collected, and is not executed yet, waits for nothing more.
+// Executes the requests that are still collected.
 template <ServerPolicy kPolicy, Node N>
 inline bool end_pass(N& node, Executor& s, RunEnd& end) {
   return kPolicy.pipelined() || s.collected() == 0 || flush<kPolicy>(node, s, end);

@@ -1,5 +1,4 @@
-// The data path of a thread of HERD's server (region.hpp says how it meets the clients): where it finds requests. What
-// it does with them is the executor's.
+// The data path of a thread of HERD's server: where it finds requests (executor.hpp: what it does with them).
 #pragma once
 
 #include <endian.h>
@@ -18,53 +17,35 @@
 
 namespace verbscope::herd {
 
-// After so many looks in a row that found nothing a no-op is pushed (SIGCOMM 2014, section 4.1.1).
+// After this many empty slots in a row a no-op enters the pipeline (SIGCOMM 2014, section 4.1.1).
 inline constexpr std::uint32_t kPollsToNoOp = 100;
-// A thread with a pipeline looks at its bell in each of so many passes, and before it sleeps: requests that wait for a
-// no-op wait for the looks before it, and the bell would cost a thread of one client as much as that client's slot.
+// A thread with a pipeline polls its bell once in this many passes, and before it sleeps. In each pass the bell would
+// cost a thread with one client as much as that client's slot, and delay the no-ops.
 inline constexpr std::uint32_t kPassesToBell = 16;
 
-// A request by SEND that has come.
+// A request by SEND that has arrived.
 struct Message {
-  std::uint64_t recv = 0;  // wr_id of the RECV that it took
+  std::uint64_t recv = 0;  // wr_id of its RECV
   std::uint32_t immediate = 0;
   std::uint32_t bytes = 0;
 };
 
 struct Server : Executor {
-  std::uint32_t thread = 0;
-
   // Requests by WRITE.
-  std::byte* region = nullptr;
-  RequestRegion places;
-  std::uint64_t slot_bytes = 0;
-  std::uint64_t wrap = 0;  // bytes from the first slot of a client to the last
-  std::byte* bell_word = nullptr;
-  std::uint64_t bell = 0;                        // what it was last
-  std::uint32_t passes_to_bell = kPassesToBell;  // as many: this pass looked at it
-  Client* first = nullptr;                       // client at which a pass begins
-  std::uint32_t empty_looks = 0;                 // in a row
+  std::uint32_t passes_to_bell = kPassesToBell;  // if equal: this pass polled the bell
+  std::uint32_t empty_slots = 0;                 // in a row
   // Requests by SEND.
   std::span<RecvLane> recvs;
-  Ring<Message> waiting;             // for room in the send queues; has room for all RECVs
+  Ring<Message> waiting;             // requests that wait for room in the send queues; has room for all RECVs
   std::uint64_t head = 0, tail = 0;  // positions in `waiting`
 
-  std::uint64_t strange = 0;  // requests that no client of the run sends
-  std::uint64_t blocked = 0;  // times that a pass ended because a send queue was full
   CacheServerCounts counts;
 
-  // Where requests by WRITE come to.
-  void place_slots(std::byte* memory, const RequestRegion& layout) {
-    region = memory;
-    places = layout;
-    slot_bytes = layout.slot_bytes();
-    wrap = slot_bytes * (layout.window - 1);
-    bell_word = region + layout.bell(thread);
-    first = clients.data();
-    for (std::uint32_t c = 0; c < clients.size(); ++c) {
-      clients[c].slot = region + layout.slot_end(thread, c, 0);
-      clients[c].last_slot = clients[c].slot + wrap;
-    }
+  void begin_interval() { counts = {}; }
+
+  template <Node N>
+  void watch(N& node) const {
+    if (recvs.empty()) SlotServer::watch(node);
   }
 };
 
@@ -74,17 +55,7 @@ inline Source executed(Source source) {
   return source;
 }
 
-// The client's next request was taken, which ended at `end` or was lost. Its slot is empty: it has no length and no end
-// of a hash. A PUT's value stays until the response is there.
-[[gnu::always_inline]] inline void leave_slot(const Server& s, Client& client, std::byte* end) {
-  ++client.next;
-  client.slot = end == client.last_slot ? end - s.wrap : end + s.slot_bytes;
-  std::memset(end - kKeyBytes - kLengthBytes, 0, kWord);
-  std::memset(end - kWord, 0, kWord);
-}
-
-// Takes the client's next request from its slot. The slot is empty before the request is answered: the client may write
-// to it again at once.
+// Takes the client's next request from its slot.
 template <ServerPolicy kPolicy, Node N>
 [[gnu::always_inline]] inline bool take_from_slot(N& node, Server& s, Client& client, std::byte* slot, RunEnd& end) {
   Item& item =
@@ -93,60 +64,36 @@ template <ServerPolicy kPolicy, Node N>
   return work<kPolicy>(node, s, item, end);
 }
 
-// A look that found nothing. A no-op comes after so many.
+// Counts an empty slot, and pushes a no-op after kPollsToNoOp of them.
 template <ServerPolicy kPolicy, Node N>
-inline bool look_in_vain(N& node, Server& s, RunEnd& end) {
-  if (++s.empty_looks < kPollsToNoOp || s.under_way() == 0) return true;
-  s.empty_looks = 0;
+inline bool note_empty_slot(N& node, Server& s, RunEnd& end) {
+  if (++s.empty_slots < kPollsToNoOp || s.under_way() == 0) return true;
+  s.empty_slots = 0;
   if (s.measured) ++s.counts.no_ops;
   return push_on<kPolicy>(node, s, *s.youngest, end);
 }
 
-// One pass over the slots: one of each client. False: a post failed.
+// One pass over the slots: one request of each client. False: a post failed.
 template <ServerPolicy kPolicy, Node N>
 inline bool serve_slots(N& node, Server& s, RunEnd& end) {
   std::size_t room = room_of(s);
-  Client* const begin = s.clients.data();
-  for (const auto& [from, to] : {std::pair(s.first, begin + s.clients.size()), std::pair(begin, s.first)}) {
-    for (Client* client = from; client != to; ++client) {
-      std::byte* const slot = client->slot;
-      if (!is_request(slot)) {
-        if (kPolicy.pipelined() && !look_in_vain<kPolicy>(node, s, end)) return false;
-        continue;
-      }
-      if (room-- == 0) [[unlikely]] {
-        ++s.blocked;
-        s.first = client;
-        return end_pass<kPolicy>(node, s, end);
-      }
-      if (kPolicy.pipelined()) s.empty_looks = 0;
-      if (!take_from_slot<kPolicy>(node, s, *client, slot, end)) [[unlikely]]
-        return false;
-    }
-  }
-  return end_pass<kPolicy>(node, s, end);
+  bool posted = true;
+  poll_slots(
+      s,
+      [&](Client & client, std::byte * slot) __attribute__((always_inline)) {
+        if (room-- == 0) [[unlikely]] {
+          ++s.blocked;
+          s.first = &client;
+          return false;
+        }
+        if (kPolicy.pipelined()) s.empty_slots = 0;
+        return posted = take_from_slot<kPolicy>(node, s, client, slot, end);
+      },
+      [&] { return !kPolicy.pipelined() || (posted = note_empty_slot<kPolicy>(node, s, end)); });
+  return posted && end_pass<kPolicy>(node, s, end);
 }
 
-// Takes what client `c` wrote again into the retry slot whose word is at `at`.
-template <ServerPolicy kPolicy, Node N>
-inline bool take_retry(N& node, Server& s, std::uint32_t c, std::byte* at, RunEnd& end) {
-  const std::uint64_t number = retried(load_word<std::uint64_t>(at));
-  store_word<std::uint64_t>(at, 0);
-  Client& client = s.clients[c];
-  if (number > client.next) {  // all before the oldest that waits were answered
-    ++s.strange;
-    return true;
-  }
-  s.empty_looks = 0;
-  const bool before = number < client.next;
-  if (!before) {  // the request itself is there, or was lost: it comes no more
-    leave_slot(s, client, client.slot);
-  }
-  const Source source{.client = &client, .number = number, .end = at, .length = length_before(at)};
-  return work<kPolicy>(node, s, collect<kPolicy>(s, before ? executed(source) : source), end);
-}
-
-// Whether this pass looks at the bell.
+// Whether this pass polls the bell.
 template <ServerPolicy kPolicy>
 inline bool bell_is_due(Server& s) {
   if (!kPolicy.pipelined()) return true;
@@ -155,52 +102,45 @@ inline bool bell_is_due(Server& s) {
   return true;
 }
 
-// The requests that clients wrote again, when somebody has rung.
+// Serves the requests that clients wrote again.
 template <ServerPolicy kPolicy, Node N>
 inline bool serve_retries(N& node, Server& s, RunEnd& end) {
-  const auto bell = load_word<std::uint64_t>(s.bell_word);
-  if (bell == s.bell) [[likely]]
-    return true;
   std::size_t room = room_of(s);
-  for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
-    for (std::uint32_t r = 0; r < s.places.window; ++r) {
-      std::byte* const at = s.region + s.places.retry_word(s.thread, c, r);
-      if (!is_retry(load_word<std::uint64_t>(at))) continue;
-      if (room-- == 0) return end_pass<kPolicy>(node, s, end);  // the bell rings still
-      if (!take_retry<kPolicy>(node, s, c, at, end)) return false;
-    }
-  }
-  s.bell = bell;
-  return end_pass<kPolicy>(node, s, end);
+  const auto has_room = [&](const Client&) { return room > 0 && room-- > 0; };
+  const auto take = [&](Client& client, std::uint64_t number, const std::byte* at, bool repeated) {
+    s.empty_slots = 0;
+    const Source source{.client = &client, .number = number, .end = at, .length = length_before(at)};
+    return work<kPolicy>(node, s, collect<kPolicy>(s, repeated ? executed(source) : source), end);
+  };
+  return poll_retries(s, has_room, take) && end_pass<kPolicy>(node, s, end);
 }
 
-// Takes a request that came by SEND, for which there is room in the send queues; work() follows. Null: it gets no
-// response.
+// Takes a request by SEND, for which there is room in the send queues; work() follows. Null: no response.
 template <ServerPolicy kPolicy>
 inline Item* take_message(Server& s, const Message& message) {
   RecvLane& lane = s.recvs[recv_queue(message.recv)];
   ++lane.consumed;
   const std::uint32_t c = tagged(message.immediate);
   const std::uint64_t bytes = message.bytes - kGrh.value;
-  const bool put = bytes == put_bytes(s.places.value);
+  const bool put = bytes == put_bytes(s.value);
   if (c >= s.clients.size() || (bytes != kGetBytes && !put)) {
-    ++s.strange;
+    ++s.unknown;
     return nullptr;
   }
   Client& client = s.clients[c];
   const std::uint64_t number = tagged_number(message.immediate, client.next);
-  if (number > client.next) return nullptr;  // one before it was lost: the client will ask again for that first
+  if (number > client.next) return nullptr;  // one before it was lost: the client will resend that first
   const bool before = number < client.next;
   if (!before) ++client.next;
   const Source source{.client = &client,
                       .number = number,
                       .end = lane.payloads + recv_place(message.recv) * lane.stride + bytes,
-                      .length = static_cast<std::uint16_t>(put ? s.places.value : 0)};
+                      .length = static_cast<std::uint16_t>(put ? s.value : 0)};
   return &collect<kPolicy>(s, before ? executed(source) : source);
 }
 
-// Takes what has completed, responses and requests by SEND, and answers as many requests as the send queues have room
-// for. Returns how many completions there were, or -1 with `end` set.
+// Takes completions of responses and requests by SEND, and answers as many requests as the send queues have room for.
+// Returns the number of completions, or -1 with `end` set.
 template <ServerPolicy kPolicy, Node N>
 inline int serve_messages(N& node, Server& s, RunEnd& end) {
   const int count = take_completions<kRateBatch>(s.cq, kRateBatch, end, [&s](const ibv_wc& wc) {
@@ -222,7 +162,7 @@ inline int serve_messages(N& node, Server& s, RunEnd& end) {
   return count;
 }
 
-// One pass. Returns whether completions came too; -1: a failure.
+// One pass. Returns the number of completions, or -1 with `end` set.
 template <ServerPolicy kPolicy, Node N>
 inline int serve(N& node, Server& s, RunEnd& end) {
   if constexpr (!kPolicy.pipelined()) {
@@ -239,7 +179,7 @@ inline int serve(N& node, Server& s, RunEnd& end) {
   return reap_responses(s.cq, s.queues, end);
 }
 
-// Calls use.operator()<kPolicy>() for the way of the thread, which is an echo or not.
+// Calls use.operator()<kPolicy>() with the policy of the thread.
 template <bool kEcho, class Use>
 inline auto dispatch_of(ServerPolicy policy, Use&& use) {
   constexpr ServerPolicy kPipeline{Prefetching::pipeline, false, kEcho};
@@ -256,7 +196,7 @@ inline auto dispatch(ServerPolicy policy, Use&& use) {
   return policy.echo ? dispatch_of<true>(policy, use) : dispatch_of<false>(policy, use);
 }
 
-// One pass, which is counted if it is measured. Returns as serve() does.
+// One pass, counted if it is measured. Returns as serve() does.
 template <ServerPolicy kPolicy, Node N>
 inline int serve_and_count(N& node, Server& s, RunEnd& end) {
   s.batches = s.measured ? &s.counts.passes.batches : nullptr;
@@ -271,7 +211,7 @@ inline int serve_and_count(N& node, Server& s, RunEnd& end) {
   return completed;
 }
 
-// One pass, as server_loop() wants it: something moves while requests are under way, or until the bell was looked at.
+// One pass of server_loop(). It reports a move while requests are in execution, or until the bell was polled.
 template <ServerPolicy kPolicy, Node N>
 inline int pass(N& node, Server& s, RunEnd& end) {
   const std::uint64_t before = s.served;
@@ -282,12 +222,39 @@ inline int pass(N& node, Server& s, RunEnd& end) {
   return 1;
 }
 
-// Watches the memory that clients write to.
-template <Node N>
-inline void watch(N& node, const Server& s) {
-  if (!s.recvs.empty()) return;
-  node.watch(s.region + s.places.polled_begin(s.thread), s.places.polled_bytes());
-  node.watch(s.bell_word, kLine);
+// Without clients, on the null device: before each pass the thread writes requests into its own slots, and its
+// responses go nowhere. This measures the server's loop.
+
+// Requests, prebuilt: the bytes of each end at `last + index * stride`.
+struct Feed {
+  std::byte* last = nullptr;
+  std::uint64_t stride = 0;
+  std::span<const std::uint32_t> bytes;  // of each request
+  std::size_t next = 0;
+};
+
+// Writes the next request into each empty slot that a pass will poll. Not inlined, so that its cost is not counted as
+// the loop's.
+[[gnu::noinline]] inline void feed_slots(Server& s, Feed& feed) {
+  for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
+    std::byte* const slot = s.clients[c].slot;
+    if (is_request(slot)) continue;
+    const std::uint32_t bytes = feed.bytes[feed.next];
+    std::memcpy(slot - bytes, feed.last + feed.next * feed.stride - bytes, bytes);
+    feed.next = feed.next + 1 == feed.bytes.size() ? 0 : feed.next + 1;
+  }
+}
+
+template <ServerPolicy kPolicy, Node N>
+void serve_self_fed(N& node, Server& s, Feed& feed, std::uint64_t goal, const RunControl& control, ThreadTally& tally) {
+  MeasuredInterval window(tally, goal);
+  for (;;) {
+    feed_slots(s, feed);
+    begin_pass(s, control);
+    if (serve_and_count<kPolicy>(node, s, tally.end) < 0) return;
+    tally.done_ops.store(s.served, std::memory_order_relaxed);
+    if (window.see(node, control.phase.load(std::memory_order_relaxed), s.served)) return;
+  }
 }
 
 }  // namespace verbscope::herd

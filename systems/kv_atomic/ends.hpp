@@ -17,13 +17,13 @@ struct KvOptions {
   LockPlacement locks = LockPlacement::hashed;
   std::optional<std::uint32_t> outstanding{};  // operations of a QP
   bool emulate = false;                        // a PUT is its two atomics, without the WRITE
-  std::optional<Picos> lease{};                // the time after which a ticket that is not given back is skipped
+  std::optional<Picos> lease{};                // a ticket that makes no progress for this long is skipped
   bool huge_pages = false;
 
   KvLayout layout(std::uint32_t value_bytes) const { return {keys, value_bytes, locks}; }
 };
 
-// Fills in version 0 of every value; the locks are free, for they are zero.
+// Writes version 0 of every value. The locks are free, because they are zero.
 void fill_kv_region(const KvOptions& options, const Operation& op, std::span<std::byte> region);
 
 // The keys of the client's buffer and of the server's region.
@@ -62,8 +62,7 @@ class KvClient final : public WorkloadOn<KvClient> {
   Picos window_{0};
 };
 
-// After the run thread 0 looks at every record: the lock must be free, and the value of the version that the lock
-// counts.
+// After the run thread 0 checks every record: the lock must be free, and the value of the version that the lock counts.
 class KvServer final : public WorkloadOn<KvServer> {
  public:
   KvServer(const ThreadSetup& setup, const KvOptions& options);

@@ -17,7 +17,7 @@ constexpr std::uint32_t kSmallestValue = 16;
 constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 24;
 constexpr std::uint32_t kDefaultWindow = 8;
 constexpr std::uint32_t kSendsPerOperation = 2;  // a PUT's WRITE and its unlocking
-constexpr Picos kLease = 2s, kSimLease = 10ms;   // far longer than anybody alive holds a lock
+constexpr Picos kLease = 2s, kSimLease = 10ms;   // far longer than a live client holds a lock
 
 class KvAtomic final : public Benchmark {
  public:
@@ -47,19 +47,21 @@ class KvAtomic final : public Benchmark {
   }
 
   void adjust(Options& o) override {
-    if (o.fabric == "null") fail_usage("--fabric null: it has no memory for the records");
+    if (o.fabric == "null") fail_usage("--fabric null: the null device has no memory for the records");
     if (!facts(o.connection).verbs.has(Verb::fetch_add))
       fail_usage("--connection {}: READs and atomics need RC", to_string(o.connection));
-    if (o.header_only) fail_usage("--header_only: a value has bytes");
-    if (o.post_list != 1) fail_usage("--post_list {}: each step of a PUT waits for the one before it", o.post_list);
-    if (o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each step is looked at", *o.cq_mod);
+    if (o.header_only) fail_usage("--header_only: a value cannot be empty");
+    if (o.post_list != 1)
+      fail_usage("--post_list {}: each step of a PUT waits for the step before, so it must be 1", o.post_list);
+    if (o.cq_mod.value_or(1) != 1)
+      fail_usage("--cq_mod {}: every step needs its completion, so it must be 1", *o.cq_mod);
     o.size = o.size.value_or(kDefaultValue);
     if (*o.size % kKvWord != 0 || *o.size < kSmallestValue) {
       fail_usage("--size {}: a value is a multiple of {} bytes, at least {}", *o.size, kKvWord, kSmallestValue);
     }
     if (!kv_.outstanding) kv_.outstanding = std::min(kDefaultWindow, o.tx_depth);
     if (*kv_.outstanding > o.tx_depth) {
-      fail_usage("--window {} is more than --tx_depth {}", *kv_.outstanding, o.tx_depth);
+      fail_usage("--window {}: at most --tx_depth {}", *kv_.outstanding, o.tx_depth);
     }
     if (!kv_.lease) kv_.lease = is_simulated(o.fabric) ? kSimLease : kLease;
     o.cq_mod = 1;

@@ -1,11 +1,14 @@
-// The memory of kv_atomic: records that begin on pages, a value first, and where the lock of each lies; what a value of
-// a version holds; what a lock's word says.
+// The memory of kv_atomic: page-aligned records that begin with a value, the places of their locks, the bytes of each
+// version, and the words of locks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <unordered_set>
 
 #include "common/hash.hpp"
+#include "common/units.hpp"
 
 namespace verbscope {
 
@@ -41,12 +44,8 @@ class KvLayout {
   LockPlacement placement_;
 };
 
-// The lock slots that the locks of a region at `address` lead to, when the slot is the lowest `bits` bits of the
-// address, as Kalia et al., ATC 2016, section 5.4, infer for Connect-IB (12). `bits` is below 64.
-std::uint64_t distinct_lock_slots(const KvLayout& layout, std::uint64_t address, std::uint32_t bits);
-
 // A lock is a pair of counts (a ticket lock): PUTs that began, in the low half, and PUTs that ended, in the high half.
-// Who adds to the first is given his ticket, and has the lock when the second is equal to it.
+// A client that adds to the first receives a ticket, and holds the lock when the second equals it.
 inline constexpr std::uint64_t kTakeTicket = 1;
 inline constexpr std::uint64_t kServeNext = std::uint64_t{1} << 32;
 constexpr std::uint32_t next_ticket(std::uint64_t lock) {
@@ -56,7 +55,7 @@ constexpr std::uint32_t now_served(std::uint64_t lock) {
   return static_cast<std::uint32_t>(lock >> 32);
 }
 
-// The judgement of the bytes that are read under a key.
+// The check of the bytes that were read under a key.
 enum class KvFinding : std::uint8_t {
   consistent,  // every word is that of the key and one version
   torn,        // every word is of the key, but not of one version
@@ -82,5 +81,44 @@ class KvValues {
   std::uint64_t seed_;
   std::uint64_t words_;
 };
+
+inline KvLayout::KvLayout(std::uint64_t keys, std::uint64_t value_bytes, LockPlacement placement)
+    : keys_(keys),
+      value_bytes_(value_bytes),
+      stride_(round_up(value_bytes + (placement == LockPlacement::apart ? 0 : kKvWord), kKvRecord)),
+      placement_(placement) {}
+
+inline std::uint64_t KvLayout::region_bytes() const {
+  return keys_ * (stride_ + (placement_ == LockPlacement::apart ? kKvWord : 0));
+}
+
+// The lock slots that the locks of a region at `address` lead to, when the slot is the lowest `bits` bits of the
+// address, as Kalia et al., ATC 2016, section 5.4, infer for Connect-IB (12). `bits` is below 64.
+inline std::uint64_t distinct_lock_slots(const KvLayout& layout, std::uint64_t address, std::uint32_t bits) {
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  std::unordered_set<std::uint64_t> slots;
+  for (std::uint64_t key = 0; key < layout.keys(); ++key) slots.insert((address + layout.lock_of(key)) & mask);
+  return slots.size();
+}
+
+inline void KvValues::fill(std::byte* value, std::uint64_t key, std::uint64_t version) const {
+  for (std::uint64_t place = 0; place < words_; ++place) {
+    const std::uint64_t word = mask(key, place) ^ version;
+    std::memcpy(value + place * kKvWord, &word, kKvWord);
+  }
+}
+
+inline KvReading KvValues::look_at(const std::byte* value, std::uint64_t key) const {
+  KvReading reading{KvFinding::consistent, 0};
+  for (std::uint64_t place = 0; place < words_; ++place) {
+    std::uint64_t word;
+    std::memcpy(&word, value + place * kKvWord, kKvWord);
+    const std::uint64_t version = mask(key, place) ^ word;
+    if (version >= kMaxKvVersions) return {KvFinding::wrong, 0};
+    if (place == 0) reading.version = version;
+    if (version != reading.version) reading.finding = KvFinding::torn;
+  }
+  return reading;
+}
 
 }  // namespace verbscope

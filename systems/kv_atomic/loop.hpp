@@ -4,9 +4,9 @@
 // ticket (a ticket lock over RDMA as in Yoon, Chowdhury and Mozafari, SIGMOD 2018). While another's is served it READs
 // the lock again and again. Then it WRITEs the value, and fetches and adds to the lock again, which serves the next.
 //
-// A client that died holds its tickets for ever. Who waits and sees no ticket served for the time of the lease skips
-// the one that is being served, by a compare-and-swap of the whole lock, so that of many who try one succeeds. A value
-// that is still torn after that time, which a client left half written, is given up.
+// A client that died holds its tickets for ever. A client that sees no ticket served for the time of the lease skips
+// the one that is being served by a compare-and-swap of the whole lock, so that only one of several succeeds. A value
+// that is still torn after that time was left half written, and the GET is given up.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -30,7 +30,7 @@ struct KvLane {
   std::uint64_t base = 0;        // the peer's address of the first record
 };
 
-// One operation at a time; its requests are prebuilt but for the addresses, and one that is signaled is under way.
+// One operation. Its requests are prebuilt but for the addresses, and one signaled request is outstanding.
 struct KvOperation {
   ibv_send_wr read{}, lock{}, look{}, skip{}, write{}, unlock{};
   ibv_sge value_segment{}, word_segment{};
@@ -53,7 +53,7 @@ struct KvCounts {
   std::uint64_t skipped = 0;       // tickets of others skipped after the lease
   std::uint64_t turns_lost = 0;    // own tickets that were skipped while waiting; taken again
   std::uint64_t given_up = 0;      // GETs whose value stayed torn for the lease
-  std::uint64_t wrong = 0;         // values of no version of the key; locks that somebody took away from their holder
+  std::uint64_t wrong = 0;         // values of no version of the key; locks that their holder lost
   std::uint64_t window_gets = 0, window_puts = 0;
   std::uint64_t window_looks = 0, window_torn = 0;  // READs of locks, and READs of values that were torn
 };
@@ -158,7 +158,7 @@ inline bool await_turn(KvState& s, std::uint64_t index, std::uint64_t lock, Pico
   return post_kv(s, index, op.skip, KvStep::skipping, end);
 }
 
-// The request of operation `index` that was under way has completed.
+// The outstanding request of operation `index` has completed.
 inline bool advance_kv(KvState& s, std::uint64_t index, Picos now, RunEnd& end) {
   KvOperation& op = s.operations[index];
   switch (op.step) {

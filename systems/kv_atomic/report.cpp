@@ -58,7 +58,7 @@ Json server_results(const KvServer& server) {
 std::string disagreement(const Json& result, bool cut_short) {
   const auto count = [&result](const char* key) { return result.value(key, 0ull); };
   if (count("violations") > 0) {
-    return fmt::format("{} GETs found bytes that nobody has written under their key, or PUTs lost a lock that they had",
+    return fmt::format("{} GETs read bytes that no client wrote for their key, or PUTs lost a lock that they held",
                        count("violations"));
   }
   if (count("records_inconsistent") > 0) {

@@ -9,7 +9,6 @@
 #include "systems/cached/cached.hpp"
 #include "systems/herd/herd.hpp"
 #include "systems/one_sided/store.hpp"
-#include "systems/store/result.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope {
@@ -102,21 +101,21 @@ class KvRate final : public Benchmark {
     if (*o.size < kMinStoreValue || *o.size > kMaxStoreValue) {
       fail_usage("--size {}: a value has from {} to {} bytes", *o.size, kMinStoreValue, kMaxStoreValue);
     }
-    if (o.header_only) fail_usage("--header_only: a value has bytes");
-    if (o.post_list != 1) fail_usage("--post_list {}: --batching makes lists of what there is", o.post_list);
-    if (o.events) fail_usage("--events: the server polls");
-    if (o.validate) fail_usage("--validate: every value is checked anyhow");
+    if (o.header_only) fail_usage("--header_only: a value cannot be empty");
+    if (o.post_list != 1) fail_usage("--post_list {}: use --batching, which posts responses in lists", o.post_list);
+    if (o.events) fail_usage("--events: the server polls memory, which raises no event");
+    if (o.validate) fail_usage("--validate: every value is checked already");
     if (kv_.window > o.tx_depth) {
-      fail_usage("--window {} is more than the send queue holds (--tx_depth {})", kv_.window, o.tx_depth);
+      fail_usage("--window {}: at most --tx_depth {}", kv_.window, o.tx_depth);
     }
     const bool simulated = is_simulated(o.fabric);
     kv_.retry_after = retry_after_.value_or(simulated ? kSimRetry : kRetry);
     kv_.one_process = simulated;
     if (kv_.store != StoreKind::herd && table_->given("--accesses")) {
-      fail_usage("--accesses: of --store herd alone");
+      fail_usage("--accesses: only for --store herd");
     }
     for (const char* key : {"--cached_share", "--small_keys"}) {
-      if (kv_.store != StoreKind::cached && table_->given(key)) fail_usage("{}: of --store cached alone", key);
+      if (kv_.store != StoreKind::cached && table_->given(key)) fail_usage("{}: only for --store cached", key);
     }
     store_ = make_store(kv_.store);
     store_->adjust(o, kv_, *table_);
@@ -142,7 +141,7 @@ class KvRate final : public Benchmark {
     json.update(store_->client_results(threads));
     return json;
   }
-  void finish(Outcome& outcome) const override { judge_store(outcome, *store_); }
+  void finish(Outcome& outcome) const override { check_store(outcome, *store_); }
   std::string report(const Json& result) const override { return store_text(result) + store_->report(result); }
 
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {

@@ -11,9 +11,10 @@
 #include <span>
 
 #include "microbench/loop/recv_loop.hpp"
+#include "microbench/loop/request_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
 #include "systems/one_sided/access.hpp"
-#include "systems/one_sided/put_message.hpp"
+#include "systems/one_sided/puts.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope {
@@ -22,19 +23,19 @@ namespace verbscope {
 inline constexpr std::uint32_t kReadQueue = 0;
 inline constexpr std::uint32_t kPutQueue = 1;
 
-// A GET under way, or none; its READ is prebuilt but for place and size.
+// A GET, outstanding or free; its READ is prebuilt but for place and size.
 template <class Access>
 struct OneSidedGet {
   StoreRequest request;
   typename Access::Get get;
   RegionPiece piece;
-  std::byte* got = nullptr;  // the READ lands there
+  std::byte* got = nullptr;  // destination of the READ
   ibv_send_wr read{};
   ibv_sge segment{};
   std::uint32_t index = 0;
 };
 
-// A PUT under way: the one whose number leads to its slot.
+// An outstanding PUT, in the slot of its number.
 struct OneSidedPut {
   StoreRequest request;
   std::byte* end = nullptr;  // of the message
@@ -43,8 +44,7 @@ struct OneSidedPut {
 };
 
 template <class Access>
-struct OneSidedClientState {
-  ibv_cq* cq = nullptr;
+struct OneSidedClientState : ClientLoopState {
   std::array<SendQueue, 2> queues;
   std::span<OneSidedGet<Access>> gets;
   std::span<OneSidedGet<Access>*> free_gets;  // a stack
@@ -57,10 +57,9 @@ struct OneSidedClientState {
   std::byte* answer = nullptr;  // answers by WRITE: the number of the last PUT that was executed
   RecvLane recvs;               // answers by SEND
   Picos retry_after{0};
-  std::uint64_t goal = MeasuredInterval::kNoGoal;
   std::array<GetCounts, 2> counts;  // outside of the measured window, and within it
 
-  bool has_next = false;  // a request was drawn and could not go yet
+  bool has_next = false;  // a request was drawn that had no room yet
   StoreRequest next;
   std::uint64_t put = 0;       // number of the last PUT sent
   std::uint64_t answered = 0;  // number of the last PUT answered
@@ -68,6 +67,17 @@ struct OneSidedClientState {
   std::uint64_t attempts = 0;
 
   std::uint64_t under_way() const { return gets.size() - free + (put - answered); }
+
+  // As client_loop() calls them.
+  template <Node N>
+  bool ask(N& node, RunEnd& end) {
+    return send_requests(*this, node.now(), end);
+  }
+  bool drained() const { return under_way() == 0; }
+  template <Node N>
+  int take(N& node, OperationMeter& meter, RunEnd& end);
+  template <Node N>
+  bool wait(N& node, IdleWait& idle, RunEnd& end);
 };
 
 template <class Access>
@@ -85,9 +95,9 @@ inline bool send_put(OneSidedClientState<Access>& s, std::uint64_t number, RunEn
   return post_one(s.queues[kPutQueue], put.message, end);
 }
 
-// Asks until as much is under way as may be.
+// Sends requests until as many are outstanding as may be.
 template <class Access>
-inline bool ask(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
+inline bool send_requests(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
   while (s.under_way() < s.gets.size()) {
     if (!s.has_next) s.next = s.oracle->draw();
     s.has_next = s.queues[s.next.put ? kPutQueue : kReadQueue].room == 0;
@@ -111,7 +121,7 @@ inline bool ask(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
   return true;
 }
 
-// PUTs up to `number` are executed. Returns how many of them the client has waited for.
+// PUTs up to `number` are executed. Returns how many of them were outstanding.
 template <class Access>
 inline std::uint64_t take_answer(OneSidedClientState<Access>& s, std::uint64_t number, Picos now, bool measured) {
   std::uint64_t count = 0;
@@ -122,7 +132,7 @@ inline std::uint64_t take_answer(OneSidedClientState<Access>& s, std::uint64_t n
   return count;
 }
 
-// A READ has completed: the GET goes on, or is done.
+// A READ has completed: the GET READs on, or is done.
 template <class Access>
 inline bool take_read(OneSidedClientState<Access>& s, std::uint32_t index, Picos now, bool measured, RunEnd& end) {
   OneSidedGet<Access>& get = s.gets[index];
@@ -144,7 +154,7 @@ inline bool take_read(OneSidedClientState<Access>& s, std::uint32_t index, Picos
   return true;
 }
 
-// Takes the completions that are there, those of `most` at most. Returns how many, or -1 with `end` set.
+// Takes up to `most` completions. Returns how many, or -1 with `end` set.
 template <class Access>
 inline int take_completed(OneSidedClientState<Access>& s, std::uint64_t most, Picos now, bool measured, RunEnd& end) {
   return take_completions<kCompletionBatch>(s.cq, most, end, [&](const ibv_wc& wc) {
@@ -152,7 +162,7 @@ inline int take_completed(OneSidedClientState<Access>& s, std::uint64_t most, Pi
       std::uint64_t number;
       std::memcpy(&number, s.recvs.payloads + recv_place(wc.wr_id) * s.recvs.stride, sizeof number);
       if (take_answer(s, number, now, measured) == 0) ++s.oracle->counts.surplus;
-      return post_succeeded(post_next_recvs(s.recvs), kPutQueue, end);
+      return post_next_recvs(s.recvs, kPutQueue, end);
     }
     const std::uint32_t queue = sent_queue(wc.wr_id);
     retire_signaled(s.queues[queue]);
@@ -160,7 +170,7 @@ inline int take_completed(OneSidedClientState<Access>& s, std::uint64_t most, Pi
   });
 }
 
-// Sends all PUTs again that have waited too long, in their order, as far as there is room.
+// Resends all outstanding PUTs in their order, as far as there is room, if the oldest has waited for too long.
 template <class Access>
 inline bool ask_again(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
   if (s.put == s.answered || now - s.waiting_since < s.retry_after) return true;
@@ -173,41 +183,40 @@ inline bool ask_again(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
   return true;
 }
 
-// Asks until the stop or the goal, then waits for what is under way.
-template <Node N, class Access>
-void one_sided_client_loop(N& node, OneSidedClientState<Access>& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredInterval window(tally, s.goal);
-  if (s.answer != nullptr) node.watch(s.answer, kPutTagBytes);
-  bool running = true, measuring = false;
-  while (running || s.under_way() > 0) {
-    if (running && !ask(s, node.now(), tally.end)) return;
-    const std::uint64_t before = s.oracle->done();
-    bool moved = false;
-    if (s.answer != nullptr && s.put != s.answered) {
-      node.poll_memory();
-      moved = take_answer(s, load_word<std::uint64_t>(s.answer), node.now(), measuring) > 0;
-    }
-    const int count = take_completed(s, kCompletionBatch, node.now(), measuring, tally.end);
-    if (count < 0) return;
-    const std::uint64_t done = s.oracle->done();
-    if (done != before) {
-      tally.done_ops.store(done, std::memory_order_relaxed);
-      if (window.see(node, control.phase.load(std::memory_order_relaxed), done)) running = false;
-      if (window.measuring() && !measuring) {
-        s.oracle->begin_window();
-        s.counts[0].add(s.counts[1]);
-        s.counts[1] = {};
-      }
-      measuring = window.measuring();
-    }
-    if (moved || count > 0) continue;
-    if (!ask_again(s, node.now(), tally.end) || must_give_up(control, tally.end)) return;
-    if (s.put != s.answered) {
-      node.idle_until(s.waiting_since + s.retry_after);
-    } else {
-      node.idle();
+template <class Access>
+template <Node N>
+int OneSidedClientState<Access>::take(N& node, OperationMeter& meter, RunEnd& end) {
+  const bool measured = meter.measuring();
+  const std::uint64_t before = oracle->done();
+  bool moved = false;
+  if (answer != nullptr && put != answered) {
+    node.poll_memory();
+    moved = take_answer(*this, load_word<std::uint64_t>(answer), node.now(), measured) > 0;
+  }
+  const int count = take_completed(*this, kCompletionBatch, node.now(), measured, end);
+  if (count < 0) return -1;
+  if (oracle->done() != before) {
+    meter.add(oracle->done() - before);
+    meter.note(node, meter.phase());
+    if (meter.measuring() && !measured) {
+      oracle->begin_interval();
+      counts[0].add(counts[1]);
+      counts[1] = {};
     }
   }
+  return count + (moved ? 1 : 0);
+}
+
+template <class Access>
+template <Node N>
+bool OneSidedClientState<Access>::wait(N& node, IdleWait& idle, RunEnd& end) {
+  if (!ask_again(*this, node.now(), end)) return false;
+  if (put != answered) {
+    node.idle_until(waiting_since + retry_after);
+  } else {
+    idle.idle(node);
+  }
+  return true;
 }
 
 }  // namespace verbscope

@@ -6,21 +6,23 @@
 #include <optional>
 #include <vector>
 
+#include "common/error.hpp"
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/recv_ring.hpp"
 #include "systems/one_sided/client.hpp"
-#include "systems/one_sided/server.hpp"
+#include "systems/one_sided/puts.hpp"
 #include "systems/rpc/peers.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope {
 
-inline constexpr std::uint32_t kSparePutRecvs = 32;  // beside a RECV for each PUT: an adapter fetches whole groups
+inline constexpr std::uint32_t kSparePutRecvs = 32;  // beside one RECV per PUT, because an adapter fetches whole groups
 
-// How the PUTs of a store go, and where things lie. The server's region has the store, then by WRITE the slots of its
-// clients, those of one thread together; a client's region has by WRITE a line for each of its threads, for the answer.
+// How the PUTs of a store travel, and the layout of the regions. The server's region holds the store, then for PUTs by
+// WRITE the slots of its clients, grouped by thread. A client's region holds for PUTs by WRITE one line per thread, for
+// the answer.
 struct PutPaths {
   static constexpr std::uint64_t kAnswerLine = 64;
 
@@ -30,7 +32,7 @@ struct PutPaths {
 
   std::uint32_t recvs() const { return by_memory ? 0 : layout.window + kSparePutRecvs; }
   std::uint64_t slots_at() const { return round_up(store_bytes, PutLayout::kLine); }
-  // Lanes of the busiest of the server's threads, of so many clients.
+  // Lanes of the server's busiest thread.
   static std::uint64_t lanes_each(std::uint64_t clients, std::uint64_t threads) {
     return (clients + threads - 1) / threads;
   }
@@ -48,7 +50,7 @@ constexpr std::uint32_t put_signal_every(std::uint32_t depth) {
   return std::clamp(depth / 4, 1u, 64u);
 }
 
-// What a client's thread tells of its GETs beside its oracle, and a server's of its PUTs.
+// Counts of a client thread's GETs, beside those of its oracle, and of a server thread's PUTs.
 struct OneSidedAccount {
   virtual ~OneSidedAccount() = default;
   virtual const PutCounts* puts() const { return nullptr; }
@@ -57,8 +59,17 @@ struct OneSidedAccount {
 };
 
 // A message or an answer: by WRITE to `address`, or by SEND.
-ibv_send_wr put_request(ibv_sge& segment, std::uint32_t queue, bool by_memory, bool inlined, std::uint64_t address,
-                        std::uint32_t rkey);
+inline ibv_send_wr put_request(ibv_sge& segment, std::uint32_t queue, bool by_memory, bool inlined,
+                               std::uint64_t address, std::uint32_t rkey) {
+  ibv_send_wr wr{};
+  wr.wr_id = send_id(queue);
+  wr.sg_list = &segment;
+  wr.num_sge = 1;
+  wr.opcode = by_memory ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
+  if (inlined) wr.send_flags = IBV_SEND_INLINE;
+  if (by_memory) wr.wr.rdma = {address, rkey};
+  return wr;
+}
 
 template <class Access>
 class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
@@ -80,7 +91,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
     const std::uint32_t depth = setup.operation.tx_depth;
     const std::uint64_t clients = setup.topology.all_client_threads();
     if (paths.server_bytes(clients, setup.topology.threads) > region.bytes) {
-      fail("the server has {} bytes for the store, not {}", region.bytes,
+      fail("the server has {} bytes for the store, not the {} that this client expects", region.bytes,
            paths.server_bytes(clients, setup.topology.threads));
     }
     state_.cq = setup.cq;
@@ -109,7 +120,8 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    one_sided_client_loop(node, state_, control, tally);
+    if (state_.answer != nullptr) node.watch(state_.answer, kPutTagBytes);
+    client_loop(node, state_, control, tally);
     window_ = tally.window.end - tally.window.begin;
   }
 
@@ -171,7 +183,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
 template <class Access>
 class OneSidedServer final : public WorkloadOn<OneSidedServer<Access>>, public OneSidedAccount {
  public:
-  // `puts`: what executes the PUTs of the thread, of which this is the setup.
+  // `puts`: executes the PUTs of this thread.
   OneSidedServer(const ThreadSetup& setup, const PutPaths& paths, typename Access::Puts puts)
       : puts_(std::move(puts)), queues_(setup.lanes.size()), lanes_(setup.lanes.size()) {
     const std::uint32_t depth = setup.operation.tx_depth;
@@ -213,7 +225,8 @@ class OneSidedServer final : public WorkloadOn<OneSidedServer<Access>>, public O
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     if (lanes_.empty()) return wait_for_quit(node, control);
-    one_sided_server_loop(node, state_, control, tally);
+    state_.watch(node);
+    server_loop(node, state_, control, tally, serve_puts<N, Access>);
   }
 
   bool active() const override { return false; }

@@ -9,18 +9,96 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
+#include "common/error.hpp"
 #include "common/hash.hpp"
+#include "common/units.hpp"
 #include "machine/node.hpp"
 #include "systems/one_sided/access.hpp"
-#include "systems/one_sided/lines.hpp"
 
 namespace verbscope {
+
+// Objects that clients READ while the server's CPU writes them, after FaRM: each cache line of an object begins with
+// its version, so that a READ, which sees each line as a whole but the lines at different times, knows whether it has
+// one version of all of them.
+//
+// A version is odd while its line is written, and goes up by two with each write. The version of the first line is also
+// the lock of the object: who makes it odd may write. A line's bytes change while its version is odd alone, so that
+// lines whose versions are even and the same are of one write.
+inline constexpr std::uint64_t kObjectLine = 64;
+inline constexpr std::uint64_t kLineBytes = kObjectLine - sizeof(std::uint64_t);  // bytes of the object in a line
+
+constexpr std::uint64_t lines_of(std::uint64_t bytes) {
+  return (bytes + kLineBytes - 1) / kLineBytes;
+}
+
+inline std::atomic_ref<std::uint64_t> version_of(std::byte* line) {
+  return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(line));
+}
+
+// Copies an object of `bytes` bytes from a private copy of its lines to `object`, which may be the same address.
+// Returns its version, or nothing if the lines are not of one version.
+inline std::optional<std::uint64_t> read_object(const std::byte* lines, std::uint64_t bytes, std::byte* object) {
+  std::uint64_t version = 0;
+  bool whole = true;
+  for (std::uint64_t line = 0, at = 0; at < bytes; ++line, at += kLineBytes) {
+    std::uint64_t own = 0;
+    std::memcpy(&own, lines + line * kObjectLine, sizeof own);
+    if (line == 0) version = own;
+    whole = whole && own == version && own % 2 == 0;
+    std::memmove(object + at, lines + line * kObjectLine + sizeof own, std::min(kLineBytes, bytes - at));
+  }
+  return whole ? std::optional(version) : std::nullopt;
+}
+
+// Writes an object before the run.
+inline void lay_object(std::byte* lines, std::uint64_t bytes, const std::byte* object) {
+  for (std::uint64_t line = 0, at = 0; at < bytes; ++line, at += kLineBytes) {
+    std::memset(lines + line * kObjectLine, 0, sizeof(std::uint64_t));
+    std::memcpy(lines + line * kObjectLine + sizeof(std::uint64_t), object + at, std::min(kLineBytes, bytes - at));
+  }
+}
+
+// Writes an object, which others may READ and write at the same time, except its first `unchanged` bytes, less than a
+// line. In a simulation other nodes advance between lines, as on a host.
+template <Node N>
+void write_object(N& node, std::byte* lines, std::uint64_t unchanged, const std::byte* rest, std::uint64_t rest_bytes) {
+  constexpr Nanos kRetry = std::chrono::nanoseconds(50);  // between looks at a lock that another thread has
+  const std::uint64_t bytes = unchanged + rest_bytes;
+  for (std::uint64_t line = 0; line < lines_of(bytes); ++line) node.prefetch(lines + line * kObjectLine);
+  node.load(lines);
+  std::uint64_t version = version_of(lines).load(std::memory_order_relaxed);
+  while (version % 2 != 0 || !version_of(lines).compare_exchange_strong(version, version + 1, std::memory_order_acquire,
+                                                                        std::memory_order_relaxed)) {
+    if (version % 2 == 0) continue;
+    node.poll_memory();
+    node.idle_until(node.now() + kRetry);
+    version = version_of(lines).load(std::memory_order_relaxed);
+  }
+  for (std::uint64_t line = 0, at = 0; at < bytes; ++line, at += kLineBytes) {
+    std::byte* const begin = lines + line * kObjectLine;
+    if (line > 0) {
+      node.load(begin);
+      node.poll_memory(0);
+      version_of(begin).store(version + 1, std::memory_order_relaxed);
+    }
+    std::atomic_thread_fence(std::memory_order_release);
+    const std::uint64_t first = line == 0 ? unchanged : 0;
+    std::memcpy(begin + sizeof version + first, rest + (at + first - unchanged),
+                std::min(kLineBytes, bytes - at) - first);
+    if (line > 0) version_of(begin).store(version + 2, std::memory_order_release);
+  }
+  version_of(lines).store(version + 2, std::memory_order_release);
+}
 
 class FarmGet;
 class FarmPuts;
@@ -70,6 +148,9 @@ class FarmTable {
   void fill(std::span<std::byte> region, const TableContents& contents) const;
 
  private:
+  static constexpr std::uint32_t kFreeSlot = 0xffffffff;
+  static constexpr std::uint64_t kSlotsOfKey = 2;  // half of the slots are used
+
   std::uint64_t home(const lookups::KeyHash& key, std::uint32_t which) const {
     return (mix(key.low + which * kMixStep) >> 32) * homes_ >> 32;
   }
@@ -102,7 +183,7 @@ class FarmGet {
   GetStep take(const FarmTable& table, std::byte* got, RegionPiece& piece, GetCounts& counts) {
     if (at_object_) {
       counts.values.count(piece);
-      return judge(read_object(got, table.value_bytes(), got), got, counts);
+      return check(read_object(got, table.value_bytes(), got), got, counts);
     }
     counts.probes.count(piece);
     const std::optional<std::uint64_t> place = table.slot_of(got, key_);
@@ -114,7 +195,7 @@ class FarmGet {
     std::byte* const slot = got + *place;
     if (!table.apart()) {
       const std::uint64_t bytes = FarmTable::kKeyBytes + table.value_bytes();
-      return judge(read_object(slot, bytes, slot), slot + FarmTable::kKeyBytes, counts);
+      return check(read_object(slot, bytes, slot), slot + FarmTable::kKeyBytes, counts);
     }
     at_object_ = true;
     piece = {table.object_at(FarmTable::pointer_in(slot)), static_cast<std::uint32_t>(table.object_bytes())};
@@ -123,7 +204,7 @@ class FarmGet {
 
  private:
   // A torn object is READ again, where it was.
-  static GetStep judge(const std::optional<std::uint64_t>& version, const std::byte* value, GetCounts& counts) {
+  static GetStep check(const std::optional<std::uint64_t>& version, const std::byte* value, GetCounts& counts) {
     if (version) return GetStep::found(value);
     ++counts.torn;
     return GetStep::on();
@@ -139,7 +220,7 @@ class FarmPuts {
  public:
   FarmPuts(const FarmTable& table, std::byte* region) : table_(table), region_(region) {}
 
-  // False: there is no such key.
+  // False if there is no such key.
   template <Node N>
   bool put(N& node, const lookups::KeyHash& key, const std::byte* value) {
     for (std::uint32_t which = 0; which < FarmTable::kHomes; ++which) {
@@ -164,5 +245,67 @@ class FarmPuts {
   FarmTable table_;
   std::byte* region_;
 };
+
+inline FarmTable::FarmTable(std::uint64_t keys, std::uint32_t value_bytes, bool apart)
+    : keys_(keys),
+      homes_(kSlotsOfKey * keys),
+      value_bytes_(value_bytes),
+      apart_(apart),
+      slot_bytes_(apart ? kKeyBytes + kPointerBytes : lines_of(kKeyBytes + value_bytes) * kObjectLine) {
+  if (homes_ >= kFreeSlot) fail("a hopscotch table of {} keys has too many slots: fewer than 2^32 are allowed", keys);
+}
+
+// The key in each slot, and the beginning of its neighbourhood.
+struct FarmTable::Placing {
+  std::vector<std::uint32_t> owners;
+  std::vector<std::uint32_t> homes;
+
+  // Moves free slots towards `begin` until one is in its neighbourhood, as hopscotch hashing does. Returns that slot.
+  std::optional<std::uint64_t> make_room(std::uint64_t begin) {
+    std::uint64_t free = begin;
+    while (free < owners.size() && owners[free] != kFreeSlot) ++free;
+    if (free == owners.size()) return std::nullopt;
+    while (free - begin >= kNeighbourhood) {
+      const std::uint64_t first = free - (kNeighbourhood - 1);
+      std::uint64_t moved = first;
+      while (moved < free && homes[moved] + kNeighbourhood <= free) ++moved;
+      if (moved == free) return std::nullopt;
+      owners[free] = std::exchange(owners[moved], kFreeSlot);
+      homes[free] = homes[moved];
+      free = moved;
+    }
+    return free;
+  }
+};
+
+inline void FarmTable::fill(std::span<std::byte> region, const TableContents& contents) const {
+  Placing placing{std::vector<std::uint32_t>(slots(), kFreeSlot), std::vector<std::uint32_t>(slots())};
+  for (std::uint64_t i = 0; i < keys_; ++i) {
+    const lookups::KeyHash key = contents.hash_of(i);
+    std::optional<std::uint64_t> slot;
+    for (std::uint32_t which = 0; which < kHomes && !slot; ++which) {
+      slot = placing.make_room(home(key, which));
+      if (slot) placing.homes[*slot] = static_cast<std::uint32_t>(home(key, which));
+    }
+    if (!slot) fail("a hopscotch table of {} keys has no slot for key {}", keys_, i);
+    placing.owners[*slot] = static_cast<std::uint32_t>(i);
+  }
+  std::vector<std::byte> object(kKeyBytes + value_bytes_);
+  for (std::uint64_t s = 0; s < slots(); ++s) {
+    if (placing.owners[s] == kFreeSlot) continue;
+    const std::uint64_t number = placing.owners[s];
+    const lookups::KeyHash key = contents.hash_of(number);
+    std::memcpy(object.data(), &key, sizeof key);
+    contents.fill_value(number, object.data() + kKeyBytes);
+    std::byte* const slot = region.data() + slot_at(s);
+    if (apart_) {
+      std::memcpy(slot, &key, sizeof key);
+      std::memcpy(slot + kKeyBytes, &number, sizeof number);
+      lay_object(region.data() + object_at(number), value_bytes_, object.data() + kKeyBytes);
+    } else {
+      lay_object(slot, object.size(), object.data());
+    }
+  }
+}
 
 }  // namespace verbscope

@@ -6,11 +6,11 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint64_t kPeriod = ReadCounts::kPeriod;  // bytes: where a place lies within them decides what it costs
+constexpr std::uint64_t kPeriod = ReadCounts::kPeriod;  // bytes: the cost of a READ depends on its offset modulo this
 
 using OffsetShares = std::map<std::uint64_t, double>;
 
-// The offsets that places so far apart have, of which each has the same.
+// The offsets of places `stride` bytes apart, all with the same share.
 OffsetShares offsets_of_places(std::uint64_t begin, std::uint64_t stride) {
   OffsetShares shares;
   const std::uint64_t offsets = kPeriod / std::gcd(stride, kPeriod);
@@ -18,7 +18,7 @@ OffsetShares offsets_of_places(std::uint64_t begin, std::uint64_t stride) {
   return shares;
 }
 
-// A part for each offset, in proportion to what it has.
+// Adds a part for each offset, in proportion to its share.
 template <class Predict>
 void add_places(std::vector<PredictedPart>& parts, const OffsetShares& shares, double per_op, Predict&& predict) {
   if (per_op <= 0) return;

@@ -16,11 +16,11 @@ struct ReadsOfPlaces {
   std::uint64_t stride = 0;
   std::uint32_t bytes = 0;
   double per_op = 0;
-  // What the offsets of places modulo ReadCounts::kPeriod have of them, as counted; empty: each place is as likely.
+  // Counted READs by offset modulo ReadCounts::kPeriod; empty: all places are equally likely.
   std::map<std::uint64_t, double> by_offset;
 };
 
-// What the server does for an operation: `reads`, and `puts` messages with their answers.
+// The server's work per operation: `reads`, and `puts` messages with their answers.
 struct OneSidedLoad {
   std::vector<ReadsOfPlaces> reads;
   double puts = 0;

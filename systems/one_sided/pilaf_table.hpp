@@ -14,18 +14,33 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "common/error.hpp"
+#include "common/hash.hpp"
+#include "common/units.hpp"
 #include "machine/node.hpp"
 #include "systems/one_sided/access.hpp"
-#include "systems/one_sided/checksum.hpp"
 
 namespace verbscope {
+
+// The checksum by which a client detects torn READs: a chain of SplitMix64 over the words. It is not cryptographic.
+// Covers `bytes` bytes, padded with zeros to whole words, and `start`.
+inline std::uint64_t checksum(const std::byte* from, std::size_t bytes, std::uint64_t start) {
+  std::uint64_t sum = mix(start ^ bytes);
+  for (std::size_t at = 0; at < bytes; at += sizeof sum) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from + at, std::min(sizeof word, bytes - at));
+    sum = mix(sum ^ word);
+  }
+  return sum;
+}
 
 struct PilafBucket {
   std::uint32_t item = 0;        // the item's number + 1; 0: the bucket is empty
   std::uint32_t bytes = 0;       // of the value
-  std::uint64_t tag = 0;         // the half of the key's hash that says whose item it is
+  std::uint64_t tag = 0;         // half of the key's hash, which identifies the item
   std::uint64_t item_check = 0;  // of key and value
   std::uint64_t own_check = 0;   // of all before it
 
@@ -76,6 +91,10 @@ class PilafTable {
   }
 
  private:
+  static constexpr std::uint32_t kFreeBucket = 0xffffffff;
+  static constexpr std::uint32_t kMaxMoves = 500;
+  static constexpr std::uint64_t kItemAlignment = 8;
+
   static constexpr std::uint64_t kLocks = 1024;
 
   // A bucket from 64 random bits.
@@ -141,7 +160,7 @@ class PilafPuts {
  public:
   PilafPuts(const PilafTable& table, std::byte* region, std::uint32_t thread);
 
-  // False: there is no such key.
+  // False if there is no such key.
   template <Node N>
   bool put(N& node, const lookups::KeyHash& key, const std::byte* value) {
     std::byte* const bucket = find(node, key);
@@ -198,5 +217,51 @@ class PilafPuts {
   std::vector<std::uint32_t> spares_;
   std::uint32_t next_ = 0;
 };
+
+inline PilafTable::PilafTable(std::uint64_t keys, std::uint32_t value_bytes, std::uint32_t threads)
+    : keys_(keys),
+      buckets_(std::max<std::uint64_t>(kBuckets, (4 * keys + 2) / 3)),
+      items_(keys + std::uint64_t{threads} * kSpares),
+      value_bytes_(value_bytes),
+      stride_(round_up(value_bytes, kItemAlignment)) {
+  if (items_ >= kFreeBucket) fail("a cuckoo table of {} keys has too many items: fewer than 2^32 are allowed", keys);
+}
+
+// Returns the key's number for each bucket. A key takes the first free one of its buckets, or displaces the item of one
+// of them, which then does the same.
+inline std::vector<std::uint32_t> PilafTable::place_all(const TableContents& contents) const {
+  std::vector<std::uint32_t> owners(buckets_, kFreeBucket);
+  for (std::uint64_t i = 0; i < keys_; ++i) {
+    auto homeless = static_cast<std::uint32_t>(i);
+    for (std::uint32_t moves = 0; homeless != kFreeBucket; ++moves) {
+      const lookups::KeyHash key = contents.hash_of(homeless);
+      std::uint32_t which = 0;
+      while (which < kBuckets && owners[bucket_at(key, which) / sizeof(PilafBucket)] != kFreeBucket) ++which;
+      if (which == kBuckets) which = static_cast<std::uint32_t>(mix(homeless + moves * kMixStep) % kBuckets);
+      if (moves == kMaxMoves) fail("a cuckoo table of {} keys has no bucket for key {}", keys_, i);
+      std::swap(homeless, owners[bucket_at(key, which) / sizeof(PilafBucket)]);
+    }
+  }
+  return owners;
+}
+
+inline void PilafTable::fill(std::span<std::byte> region, const TableContents& contents) const {
+  const std::vector<std::uint32_t> owners = place_all(contents);
+  for (std::uint64_t b = 0; b < buckets_; ++b) {
+    if (owners[b] == kFreeBucket) continue;
+    const lookups::KeyHash key = contents.hash_of(owners[b]);
+    const std::span<std::byte> value = region.subspan(item_at(owners[b]), value_bytes_);
+    contents.fill_value(owners[b], value.data());
+    PilafBucket bucket{.item = owners[b] + 1, .bytes = value_bytes_, .tag = key.high};
+    bucket.item_check = item_check(key, value.data());
+    bucket.own_check = bucket.check();
+    std::memcpy(region.data() + b * sizeof bucket, &bucket, sizeof bucket);
+  }
+}
+
+inline PilafPuts::PilafPuts(const PilafTable& table, std::byte* region, std::uint32_t thread)
+    : table_(table), region_(region), spares_(PilafTable::kSpares) {
+  for (std::uint32_t i = 0; i < PilafTable::kSpares; ++i) spares_[i] = table.spare(thread, i);
+}
 
 }  // namespace verbscope

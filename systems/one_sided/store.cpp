@@ -8,11 +8,12 @@
 #include "common/error.hpp"
 #include "common/text.hpp"
 #include "microbench/run/report.hpp"
-#include "systems/one_sided/emulated.hpp"
+#include "systems/one_sided/access.hpp"
 #include "systems/one_sided/ends.hpp"
 #include "systems/one_sided/farm_table.hpp"
 #include "systems/one_sided/model.hpp"
 #include "systems/one_sided/pilaf_table.hpp"
+#include "systems/store/model.hpp"
 
 namespace verbscope {
 
@@ -29,12 +30,12 @@ struct Again {
 };
 constexpr std::array<Again, 2> kReadAgain = {{{"torn_reads", &GetCounts::torn}, {"moved_reads", &GetCounts::moved}}};
 
-// Of the measured window.
+// For counts of the measured interval.
 std::string window_key(const char* name) {
   return std::string("window_") + name;
 }
 
-// How many READs began at each offset, for those where some did: pairs.
+// Pairs of offset and number of READs that began there, without zeros.
 std::string offsets_key(const char* name) {
   return window_key(name) + "_by_offset";
 }
@@ -46,7 +47,7 @@ Json offsets_json(const ReadCounts& reads) {
   return json;
 }
 
-// What all clients' READs of a kind have at each offset.
+// The READs of one kind of all clients, by offset.
 std::map<std::uint64_t, double> sum_of_offsets(const Json& result, const char* name) {
   std::map<std::uint64_t, double> sums;
   for (const Json& client : result.at("clients")) {
@@ -59,7 +60,7 @@ std::map<std::uint64_t, double> sum_of_offsets(const Json& result, const char* n
   return sums;
 }
 
-// What clients READ.
+// The access of the options.
 struct Accesses {
   StoreKind kind;
   std::uint64_t keys = 0;
@@ -80,7 +81,7 @@ struct Accesses {
   PilafTable pilaf() const { return {keys, value_bytes, threads}; }
   FarmTable farm() const { return {keys, value_bytes, kind == StoreKind::farm_var}; }
 
-  // Calls `use` with the one that the options say.
+  // Calls `use` with the access.
   template <class Use>
   auto with(Use&& use) const {
     if (emulate) return use(emulated());
@@ -94,13 +95,14 @@ class OneSidedStore final : public Store {
 
   void adjust(Options& o, StoreOptions& options, const OptionTable& table) override {
     for (const char* key : {"--batching", "--max_batch", "--prefetch", "--requests", "--buckets", "--log"}) {
-      if (table.given(key)) fail_usage("{}: of --store herd and cached alone", key);
+      if (table.given(key)) fail_usage("{}: only for --store herd and cached", key);
     }
-    if (o.fabric == "null") fail_usage("--fabric null: it has no memory for the store");
+    if (o.fabric == "null") fail_usage("--fabric null: the null device has no memory for the store");
     if (table.given("--connection") && o.connection != Transport::rc) {
       fail_usage("--connection {}: READs need RC", to_string(o.connection));
     }
-    if (o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each READ is looked at", *o.cq_mod);
+    if (o.cq_mod.value_or(1) != 1)
+      fail_usage("--cq_mod {}: every READ needs its completion, so it must be 1", *o.cq_mod);
     settle_clients(o);
     o.connection = Transport::rc;
     o.cq_mod = 1;
@@ -200,13 +202,13 @@ class OneSidedStore final : public Store {
     for (const Again& kind : kReadAgain) add(kind.name);
   }
 
-  std::string judge(const Json& result) const override {
+  std::string check(const Json& result) const override {
     const auto count = [&result](const char* key) { return result.value(key, std::uint64_t{0}); };
     if (count("misses") > 0) {
-      return fmt::format("{} GETs found no key, although all keys are there", count("misses"));
+      return fmt::format("{} GETs found no key, although all keys are stored", count("misses"));
     }
     if (count("puts_refused") > 0) {
-      return fmt::format("{} PUTs found no key, although all keys are there", count("puts_refused"));
+      return fmt::format("{} PUTs found no key, although all keys are stored", count("puts_refused"));
     }
     return "";
   }
@@ -217,10 +219,9 @@ class OneSidedStore final : public Store {
       const Json& value = result.at(key);
       return value.is_null() ? std::string("-") : with_digits(value.get<double>(), 3);
     };
-    return fmt::format(
-        "  READs a GET: {} of the index, {} of values; {} torn and {} of places given to others, READ again\n",
-        per_get("index_reads_per_get"), per_get("value_reads_per_get"), result.value("torn_reads", std::uint64_t{0}),
-        result.value("moved_reads", std::uint64_t{0}));
+    return fmt::format("  READs per GET: {} of the index, {} of values; repeated: {} torn, {} of reused places\n",
+                       per_get("index_reads_per_get"), per_get("value_reads_per_get"),
+                       result.value("torn_reads", std::uint64_t{0}), result.value("moved_reads", std::uint64_t{0}));
   }
 
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const override {
@@ -255,7 +256,7 @@ class OneSidedStore final : public Store {
     return {table, setup.region.bytes.data()};
   }
 
-  // The READs of a GET: as many as the run needed, and from where they began, or as are expected before it.
+  // The READs of a GET: as counted in the run, or as expected before it.
   std::vector<ReadsOfPlaces> reads(const Json& result) const {
     std::vector<ReadsOfPlaces> index_and_values = expected_reads();
     const double gets = result.contains("clients") ? sum_over_clients(result, "window_gets") : 0;

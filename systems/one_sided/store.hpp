@@ -1,5 +1,5 @@
 // Stores whose clients GET by READ and PUT by a message to the server's CPU: after Pilaf, and after FaRM's key-value
-// store with values in the slots or apart. --emulate: their communication alone, as Kalia et al. (SIGCOMM 2014, section
+// store with values in the slots or apart. --emulate: only their communication, as Kalia et al. (SIGCOMM 2014, section
 // 5.1) emulate them.
 #pragma once
 

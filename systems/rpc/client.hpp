@@ -13,14 +13,15 @@
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/recv_ring.hpp"
+#include "microbench/loop/request_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
-#include "systems/rpc/tags.hpp"
+#include "systems/rpc/peers.hpp"
 
 namespace verbscope {
 
-// A request that waits for its response. Systems add what they need to know of it.
+// A request that waits for its response. Systems add members.
 struct RequestSlot {
-  Picos last{0};             // when it was sent last
+  Picos last{0};             // when it was last sent
   std::uint64_t number = 0;  // among those to its thread of the server
   bool open = false;
 };
@@ -31,9 +32,9 @@ struct RequestLane {
   std::span<Slot> slots;
   std::uint64_t sent = 0;
 
-  // The slot of the next request; free unless open.
+  // The slot of the next request, which is free unless open.
   Slot& next() { return slots[sent % slots.size()]; }
-  // Opens it for a request that is sent now.
+  // Opens the slot of the next request, which is sent now.
   Slot& begin(Picos now) {
     Slot& slot = next();
     slot.last = now;
@@ -41,7 +42,7 @@ struct RequestLane {
     slot.open = true;
     return slot;
   }
-  // The open request with this tag (tags.hpp); null: it has had its response.
+  // The open request with this tag (peers.hpp); null: it was answered before.
   Slot* tagged_with(std::uint32_t tag) {
     const std::uint64_t number = tagged_number(tag, sent);
     Slot& slot = slots[number % slots.size()];
@@ -57,26 +58,26 @@ struct RequestLane {
   }
 };
 
-// The RECVs of a client: one for each response that it waits for, posted before it asks.
+// The RECVs of a client: one per expected response, posted before the request.
 struct ResponseRecvs {
   RecvLane ring;
-  std::uint32_t queue = 0;  // of the thread; a failed post reports it
+  std::uint32_t queue = 0;  // of the thread, for the report of a failed post
   std::uint32_t posted = 0;
 
-  // Posts until `responses` are expected, or there are no more RECVs. False: a post failed.
+  // Posts RECVs until there are `responses` of them, or no more. False: a post failed.
   bool cover(std::uint32_t responses, RunEnd& end) {
     for (; posted < responses && posted < ring.length; ++posted) {
-      if (!post_succeeded(post_next_recvs(ring), queue, end)) return false;
+      if (!post_next_recvs(ring, queue, end)) return false;
     }
     return true;
   }
 
-  // What lies in the RECV that `wc` completes, until RECVs are posted again.
+  // The message of the RECV that `wc` completes, valid until RECVs are posted again.
   const std::byte* take_body(const ibv_wc& wc) {
     --posted;
     return ring.payloads + recv_place(wc.wr_id) * ring.stride;
   }
-  // The value of 8 bytes in it.
+  // The same for a message of 8 bytes.
   std::uint64_t take(const ibv_wc& wc) {
     std::uint64_t value;
     std::memcpy(&value, take_body(wc), sizeof value);
@@ -84,39 +85,37 @@ struct ResponseRecvs {
   }
 };
 
-// What client_loop() needs of every client; systems add `done()`, the requests that are done, and `begin_window()`,
-// which forgets what was measured before.
-struct RequestClientState {
-  ibv_cq* cq = nullptr;
+// The state of a client. Systems add `done()`, the number of completed requests, and `begin_interval()`, which discards
+// earlier measurements.
+struct RequestClientState : ClientLoopState {
   std::span<SendQueue> queues;
   Picos retry_after{0};  // a request without a response is sent again after it; 0: never
-  std::uint64_t goal = MeasuredInterval::kNoGoal;
 };
 
-// The requests that a client keeps outstanding. Systems add `state`, and what client_loop() calls: `ask(now, end)`,
-// which asks until enough is outstanding, `take(wc, now, measured, end)` and `ask_again(now, end)`; all are false after
-// a failure.
+// Sends the requests of a client. Systems add `state` and the functions that MessageClient calls: `ask(now, end)` sends
+// requests until enough are outstanding, `take(wc, now, measured, end)` takes a completion, `ask_again(now, end)`
+// resends requests. Each returns false after a failure.
 class RequestAsker {
  public:
   ResponseRecvs recvs;
-  std::uint32_t outstanding = 1;  // requests at most
+  std::uint32_t outstanding = 1;  // largest number of outstanding requests
 
   std::uint32_t open() const { return open_; }
 
  protected:
   bool may_ask(const SendQueue& queue) const { return open_ < outstanding && queue.room > 0; }
-  // One more request is outstanding. False: a RECV could not be posted.
+  // Counts a new request. False: a RECV could not be posted.
   bool open_one(RunEnd& end) { return recvs.cover(++open_, end); }
   void close_one() { --open_; }
-  // Posts the RECVs that the outstanding requests need, and `more` for those that are sent again.
+  // Posts the RECVs that the outstanding requests need, and `more` for resent ones.
   bool cover(RunEnd& end, std::uint32_t more = 0) { return recvs.cover(open_ + more, end); }
 
  private:
   std::uint32_t open_ = 0;
 };
 
-// Takes up to `most` completions for `asker`. Returns how many requests are done, or -1 with `end` set. `moved`: there
-// were any.
+// Takes up to `most` completions for `asker`. Returns how many requests completed, or -1 with `end` set. `moved`: there
+// were completions.
 template <class Asker, class State>
 inline int take_responses(Asker& asker, State& s, std::uint64_t most, Picos now, bool measured, bool& moved,
                           RunEnd& end) {
@@ -129,44 +128,61 @@ inline int take_responses(Asker& asker, State& s, std::uint64_t most, Picos now,
   return count < 0 ? count : static_cast<int>(s.done() - before);
 }
 
-// Asks until the stop or the goal, then waits for the responses. What is measured is what completes between the two
-// moments that the thread's window notes.
+// A client whose responses arrive as completions, as client_loop() calls it.
+template <Node N, class Asker, class State>
+class MessageClient : public ClientLoopState {
+ public:
+  MessageClient(N& node, Asker& asker, State& state)
+      : ClientLoopState(state), asker_(asker), s_(state), check_at_(node.now() + state.retry_after) {}
+
+  bool ask(N& node, RunEnd& end) {
+    asked_at_ = node.now();
+    return asker_.ask(asked_at_, end);
+  }
+  bool drained() const { return asker_.open() == 0; }
+
+  int take(N& node, OperationMeter& meter, RunEnd& end) {
+    const Picos now = meter.running() ? asked_at_ : node.now();
+    const Phase phase = meter.phase();
+    const bool measured = meter.measuring();
+    bool moved = false;
+    const int done = take_responses(asker_, s_, meter.left(), node.now(), measured, moved, end);
+    if (done < 0) return -1;
+    if (done > 0) {
+      meter.add(static_cast<std::uint64_t>(done));
+      meter.note(node, phase);
+      if (meter.measuring() && !measured) s_.begin_interval();
+    }
+    if (s_.retry_after > Picos(0) && now >= check_at_) [[unlikely]] {
+      if (!asker_.ask_again(now, end)) return -1;
+      check_at_ = now + s_.retry_after / 4;
+    }
+    return moved ? 1 : 0;
+  }
+
+  bool wait(N& node, IdleWait& idle, RunEnd&) {
+    if (s_.retry_after > Picos(0)) {
+      node.idle_until(check_at_);
+    } else {
+      idle.idle(node);
+    }
+    return true;
+  }
+
+ private:
+  Asker& asker_;
+  State& s_;
+  Picos asked_at_{0};
+  Picos check_at_;  // requests are checked for their age then
+};
+
 template <Node N, class Asker, class State>
 void client_loop(N& node, Asker& asker, State& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredInterval window(tally, s.goal);
-  std::uint64_t ops = 0;
-  bool running = true, measuring = false;
-  Picos check_at = node.now() + s.retry_after;
-  for (;;) {
-    const Picos now = node.now();
-    if (running && !asker.ask(now, tally.end)) return;
-    if (!running && asker.open() == 0) return;
-    const Phase phase = control.phase.load(std::memory_order_relaxed);
-    bool moved = false;
-    const int done = take_responses(asker, s, window.left(ops), node.now(), measuring, moved, tally.end);
-    if (done < 0) return;
-    if (done > 0) {
-      ops += static_cast<std::uint64_t>(done);
-      tally.done_ops.store(ops, std::memory_order_relaxed);
-      if (window.see(node, phase, ops)) running = false;
-      if (window.measuring() && !measuring) s.begin_window();
-      measuring = window.measuring();
-    }
-    if (s.retry_after > Picos(0) && now >= check_at) [[unlikely]] {
-      if (!asker.ask_again(now, tally.end)) return;
-      check_at = now + s.retry_after / 4;
-    }
-    if (moved) continue;
-    if (must_give_up(control, tally.end)) return;
-    if (s.retry_after > Picos(0)) {
-      node.idle_until(check_at);
-    } else {
-      node.idle();
-    }
-  }
+  MessageClient client(node, asker, s);
+  client_loop(node, client, control, tally);
 }
 
-// The workload of a client's thread, which asks on its first lane. Systems add what it sent and received.
+// The workload of a client thread, which sends on its first lane. Systems add sent_to() and received().
 template <class Asker, class State>
 class RequestClientEnd : public WorkloadOn<RequestClientEnd<Asker, State>> {
  public:
@@ -178,7 +194,7 @@ class RequestClientEnd : public WorkloadOn<RequestClientEnd<Asker, State>> {
   bool active() const override { return true; }
 
  protected:
-  // `state`: with what its system needs.
+  // `state`: with the members that the system adds.
   RequestClientEnd(const ThreadSetup& setup, const State& state, Picos retry_after)
       : queues_{SendQueue{.qp = setup.lanes.front().qp,
                           .builder = setup.lanes.front().builder,
@@ -195,7 +211,7 @@ class RequestClientEnd : public WorkloadOn<RequestClientEnd<Asker, State>> {
   std::array<SendQueue, 1> queues_;
   State state_;
   Asker asker_;
-  Picos window_{0};  // how long the measured window was
+  Picos window_{0};  // length of the measured interval
 };
 
 }  // namespace verbscope

@@ -1,5 +1,5 @@
-// How a thread of a server responds by datagrams: the UD QPs of each port take turns. Responses go out one by one, or
-// those of a pass as a list for each port, behind one doorbell or a few.
+// How a thread of a server responds by datagrams: the UD QPs of each port take turns. Responses are posted one by one,
+// or those of a pass as one list per port, with one doorbell or a few.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -25,7 +25,7 @@ class ResponsePort {
 
   SendQueue& current() { return *turn_; }
   void advance() { turn_ = turn_->following; }
-  // The queue whose turn it is; then it is that of the next.
+  // Returns the queue whose turn it is, and advances.
   SendQueue& take_turn() {
     SendQueue& queue = *turn_;
     advance();
@@ -39,12 +39,12 @@ class ResponsePort {
 // Where the responses to a client thread go.
 struct ResponseTarget {
   decltype(ibv_send_wr{}.wr.ud) to{};
-  ResponsePort* port = nullptr;  // the port that goes there
+  ResponsePort* port = nullptr;  // the server's port that leads to it
   std::uint64_t answered = 0;    // responses so far
   std::uint32_t node = 0;        // its machine
 };
 
-// Room for responses that each of the queues has, whichever has the turn.
+// Room for responses on any of the queues.
 inline std::size_t least_room(std::span<const SendQueue> queues) {
   std::size_t room = queues.front().room;
   for (const SendQueue& queue : queues) room = std::min<std::size_t>(room, queue.room);
@@ -59,7 +59,7 @@ inline int reap_responses(ibv_cq* cq, std::span<SendQueue> queues, RunEnd& end) 
       cq, kCompletionBatch, end, [queues](const ibv_wc& wc) { retire_signaled(queues[sent_queue(wc.wr_id)]); });
 }
 
-// Posts the lists of all ports, with a doorbell for each `most` responses.
+// Posts the lists of all ports, with a doorbell per `most` responses.
 inline bool post_all(std::span<ResponsePort> ports, std::uint32_t most, BatchCounts* batches, RunEnd& end) {
   for (ResponsePort& port : ports) {
     SendQueue& q = port.current();
@@ -70,7 +70,7 @@ inline bool post_all(std::span<ResponsePort> ports, std::uint32_t most, BatchCou
   return true;
 }
 
-// The bytes that a response may have; inline, or read by the adapter from where they are.
+// The largest response, inlined or read by the adapter.
 struct ResponseBodies {
   std::uint32_t bytes = 8;
   bool inlined = true;

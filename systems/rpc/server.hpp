@@ -1,4 +1,4 @@
-// A thread of a server that answers client threads by datagrams: what it counts, and its loop. Data path.
+// A thread of a server that answers client threads by datagrams: its counts, its RECVs, its workload. Data path.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -11,19 +11,19 @@
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/recv_ring.hpp"
+#include "microbench/loop/request_loop.hpp"
 #include "systems/rpc/peers.hpp"
 #include "systems/rpc/responses.hpp"
-#include "systems/rpc/tags.hpp"
 
 namespace verbscope {
 
-// Counts of a thread in the measured window.
+// Counts of a thread in the measured interval.
 struct PassCounts {
   BatchCounts batches;
   std::uint64_t passes = 0;
   std::uint64_t empty_passes = 0;
-  std::uint64_t full_passes = 0;  // passes that found as much as a pass can take
-  std::uint64_t blocked = 0;      // requests left for later because the send queue was full
+  std::uint64_t full_passes = 0;  // passes that found nearly as many requests as a pass can take
+  std::uint64_t blocked = 0;      // requests left for the next pass because the send queue was full
 };
 
 // Counts a pass that served `served` of at most `most` requests and left `blocked`.
@@ -34,51 +34,24 @@ inline void count_pass(PassCounts& counts, std::uint64_t served, std::uint64_t m
   if (served + blocked >= most - most / 10) ++counts.full_passes;
 }
 
-// What a thread of every server has. Systems add `counts`, of the measured window.
-struct RequestServer {
-  ibv_cq* cq = nullptr;
+// The state of a server thread. Systems add counts of the measured interval, and `begin_interval()`, which discards
+// them.
+struct RequestServer : ServerLoopState {
   std::span<SendQueue> queues;
   std::span<ResponsePort> ports;
-  bool batching = false;        // responses of a pass go behind one doorbell a port
-  std::uint32_t max_batch = 1;  // responses behind one doorbell
-  std::uint64_t served = 0;     // responses, in the whole run
-  bool measured = false;        // this pass is in the measured window
+  bool batching = false;        // the responses of a pass go out with one doorbell per port
+  std::uint32_t max_batch = 1;  // largest number of responses per doorbell
 };
 
-// Notes whether this pass is measured, and forgets the counts of a window before.
-template <class Server>
-inline void begin_pass(Server& s, const RunControl& control) {
-  const bool measured = in_interval(control.phase.load(std::memory_order_relaxed));
-  if (measured && !s.measured) [[unlikely]]
-    s.counts = {};
-  s.measured = measured;
-}
-
-// Serves until told to quit. `pass(node, s, end)` serves the requests that are there and never waits for more: it
-// returns whether anything moved, or -1 with `end` set.
-template <Node N, class Server, class Pass>
-void server_loop(N& node, Server& s, const RunControl& control, ThreadTally& tally, Pass&& pass) {
-  for (;;) {
-    begin_pass(s, control);
-    const int moved = pass(node, s, tally.end);
-    if (moved < 0) return;
-    if (moved > 0) {
-      tally.done_ops.store(s.served, std::memory_order_relaxed);
-      continue;
-    }
-    if (must_give_up(control, tally.end)) return;
-    node.idle();
-  }
-}
-
-// RECVs are posted this many at a time for requests that come as datagrams.
+// RECVs per post for requests by datagram.
 inline constexpr std::uint32_t kRequestRecvList = 16;
 
-// The RECVs for datagrams of up to `bytes` bytes on each QP of a server's thread: as many as --rx_depth holds in whole
-// lists. Throws Error: none.
+// The RECVs for datagrams of up to `bytes` bytes on each QP of a server's thread: as many whole lists as --rx_depth
+// holds. Throws Error if there is none.
 inline RecvShape request_recvs(const ThreadSetup& setup, std::uint64_t bytes) {
   const std::uint32_t depth = setup.operation.rx_depth;
-  if (depth < kRequestRecvList) fail("--rx_depth {}: RECVs are posted {} at a time", depth, kRequestRecvList);
+  if (depth < kRequestRecvList)
+    fail("--rx_depth {}: at least {}, because RECVs are posted that many at a time", depth, kRequestRecvList);
   return datagram_recvs(depth / kRequestRecvList * kRequestRecvList, bytes, kRequestRecvList);
 }
 

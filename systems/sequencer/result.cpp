@@ -5,6 +5,8 @@
 #include "common/error.hpp"
 #include "common/histogram.hpp"
 #include "microbench/run/console.hpp"
+#include "pcie_model/predict.hpp"
+#include "systems/rpc/server.hpp"
 
 namespace verbscope {
 
@@ -107,13 +109,13 @@ struct Finding {
 };
 
 // One line about what is wrong; empty: nothing.
-std::string judge(const Account& sum, const Finding& found, const SequencerOptions& options) {
+std::string check(const Account& sum, const Finding& found, const SequencerOptions& options) {
   if (sum.repeated + found.twice > 0) {
     return fmt::format("{} of {} values were received twice or never handed out", sum.repeated + found.twice,
                        found.received);
   }
   if (sum.disordered > 0) {
-    return fmt::format("{} values are below one that their client had when it asked for them", sum.disordered);
+    return fmt::format("{} values are lower than a value that their client had before it asked", sum.disordered);
   }
   if (found.received > found.handed_out || (found.exact && found.distinct != found.received)) {
     return fmt::format("{} values were received, {} of them among the {} handed out", found.received, found.distinct,
@@ -128,7 +130,7 @@ std::string judge(const Account& sum, const Finding& found, const SequencerOptio
     return fmt::format("{} values were handed out in {} answers", found.handed_out, found.answered);
   }
   const bool forged = missing == 0 && sum.fingerprint != fingerprint_of_range(options.start_value, found.handed_out);
-  return forged ? "the values received are not those handed out" : "";
+  return forged ? "the received values are not the values that were handed out" : "";
 }
 
 // An atomic holds the counter's lock for its round trip over PCIe. Only a simulated adapter tells for how long it was
@@ -172,7 +174,7 @@ Json sequencer_node_json(const std::vector<const Workload*>& threads, const Sequ
   return out;
 }
 
-void judge_sequence(Outcome& outcome, const SequencerOptions& options) {
+void check_sequence(Outcome& outcome, const SequencerOptions& options) {
   Json& result = outcome.result;
   Finding found;
   const Account sum = merge_clients(result, options, found.twice, found.exact);
@@ -188,7 +190,7 @@ void judge_sequence(Outcome& outcome, const SequencerOptions& options) {
   }
   found.distinct = options.audit->noted(found.handed_out);
   if (result.contains("workers")) found.answered = result.at("workers").at("answers").get<std::uint64_t>();
-  if (outcome.failure.empty()) outcome.failure = judge(sum, found, options);
+  if (outcome.failure.empty()) outcome.failure = check(sum, found, options);
   result.erase("counter");
   result["values"] =
       Json{{"first", options.start_value},
@@ -211,7 +213,7 @@ std::string sequencer_text(const Json& result) {
   const Json& values = result.at("values");
   std::string text = latency_line(result) + batches_line(result);
   if (result.contains("workers")) {
-    text += fmt::format("  passes of the workers that found nothing: {:.0f} %\n",
+    text += fmt::format("  passes of the workers without a request: {:.0f} %\n",
                         result.at("workers").at("idle_share").get<double>() * 100);
   }
   text += fmt::format(
@@ -220,6 +222,64 @@ std::string sequencer_text(const Json& result) {
       values.at("lost").get<std::uint64_t>(), values.at("repeated").get<std::uint64_t>(),
       values.at("disordered").get<std::uint64_t>(), values.at("retries").get<std::uint64_t>());
   return text + fmt::format("  bottleneck: {}\n", result.at("bottleneck").get<std::string>());
+}
+
+// The model: what arrives at the server and what leaves, composed.
+namespace {
+
+constexpr Bytes kValue{8};
+
+VerbShape request_shape(const Operation& op, int ports, const SequencerOptions& options) {
+  VerbShape shape = verb_shape(op, ports);
+  shape.payload = kValue;
+  shape.header_only = options.design == SequencerDesign::spec;
+  if (shape.header_only) {
+    shape.payload = Bytes(0);
+    shape.post_list = static_cast<int>(kRequestRecvList);
+  }
+  return shape;
+}
+
+// An answer in one of `lists`. A correction is a regular SEND in a design that sends none otherwise.
+VerbShape answer_shape(const Operation& op, int ports, bool regular, const ListShare& lists) {
+  VerbShape shape = verb_shape(op, ports);
+  shape.verb = Verb::send;
+  shape.transport = Transport::ud;
+  shape.payload = regular ? kValue : Bytes(0);
+  shape.header_only = !regular;
+  shape.immediate = false;
+  shape.inlined = regular;
+  shape.post_list = lists.length;
+  shape.post_step = lists.step;
+  return shape;
+}
+
+}  // namespace
+
+Prediction predict_sequencer(const ClusterWire& cluster, const Operation& op, int ports,
+                             const SequencerOptions& options, const Json& result) {
+  const VerbShape request = request_shape(op, ports, options);
+  if (options.design == SequencerDesign::atomic) return predict_responder(cluster, request);
+  const bool herd = options.design == SequencerDesign::herd;
+  std::vector<PredictedPart> parts;
+  Json batches;
+  double corrected = 0;
+  if (result.contains("answers_per_post") && result.at("answers_per_post").is_object()) {
+    batches = result.at("answers_per_post");
+    const Json& workers = result.at("workers");
+    corrected = workers.at("corrections").get<double>() / workers.at("answers").get<double>();
+  }
+  for (const ListShare& lists : list_shares(batches, 1)) {
+    VerbShape regular = answer_shape(op, ports, true, lists);
+    regular.immediate = herd;
+    parts.push_back({predict_requester(cluster, regular), herd ? lists.answers : lists.answers * corrected});
+    if (!herd) {
+      parts.push_back(
+          {predict_requester(cluster, answer_shape(op, ports, false, lists)), lists.answers * (1 - corrected)});
+    }
+  }
+  parts.push_back({herd ? predict_responder(cluster, request) : predict_receiver(cluster, request), 1});
+  return predict_together("sequencer", parts);
 }
 
 }  // namespace verbscope

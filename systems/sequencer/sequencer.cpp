@@ -50,23 +50,25 @@ class Sequencer final : public Benchmark {
   void adjust(Options& o) override {
     const bool atomic = sequencer_.design == SequencerDesign::atomic;
     const Transport transport = transport_of(sequencer_.design);
-    if (o.fabric == "null") fail_usage("--fabric null: nobody asks for numbers");
+    if (o.fabric == "null") fail_usage("--fabric null: the null device has no clients that ask for numbers");
     if (o.size.value_or(kValueBytes) != kValueBytes) fail_usage("--size {}: a number has 8 bytes", *o.size);
-    if (o.header_only) fail_usage("--header_only: --design spec says what has no payload");
-    if (o.post_list != 1) fail_usage("--post_list {}: --batching makes lists of what there is", o.post_list);
-    if (o.events) fail_usage("--events: the workers poll");
-    if (o.validate) fail_usage("--validate: every number is checked anyhow");
+    if (o.header_only) fail_usage("--header_only: --design spec sets which messages have no payload");
+    if (o.post_list != 1) fail_usage("--post_list {}: use --batching, which posts responses in lists", o.post_list);
+    if (o.events) fail_usage("--events: the workers poll memory, which raises no event");
+    if (o.validate) fail_usage("--validate: every number is checked already");
     if (table_->given("--connection") && o.connection != transport) {
-      fail_usage("--connection {}: requests of this --design go by {}", to_string(o.connection), to_string(transport));
+      fail_usage("--connection {}: this --design sends requests over {}", to_string(o.connection),
+                 to_string(transport));
     }
-    if (atomic && sequencer_.batching) fail_usage("--batching: nobody answers in --design atomic");
-    if (atomic && table_->given("--max_batch")) fail_usage("--max_batch: nobody answers in --design atomic");
-    if (atomic && retry_after_)
-      fail_usage("--retry_after: nothing is lost on the reliable transport of --design atomic");
-    if (atomic && o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each result is looked at", *o.cq_mod);
+    if (atomic && sequencer_.batching)
+      fail_usage("--batching: --design atomic has no server threads, so it has no effect");
+    if (atomic && table_->given("--max_batch"))
+      fail_usage("--max_batch: --design atomic has no server threads, so it has no effect");
+    if (atomic && retry_after_) fail_usage("--retry_after: --design atomic uses RC, which loses nothing");
+    if (atomic && o.cq_mod.value_or(1) != 1)
+      fail_usage("--cq_mod {}: every result needs its completion, so it must be 1", *o.cq_mod);
     if (sequencer_.outstanding > o.tx_depth) {
-      fail_usage("--outstanding {} is more than the send queue holds (--tx_depth {})", sequencer_.outstanding,
-                 o.tx_depth);
+      fail_usage("--outstanding {}: at most --tx_depth {}", sequencer_.outstanding, o.tx_depth);
     }
     const bool simulated = is_simulated(o.fabric);
     o.size = kValueBytes;
@@ -97,7 +99,7 @@ class Sequencer final : public Benchmark {
 
   std::optional<OperationCount> operation_count() const override {
     if (sequencer_.design == SequencerDesign::atomic) return OperationCount{Side::server, "atomics_served"};
-    if (retry_after_) return std::nullopt;  // who asks again early is answered twice
+    if (retry_after_) return std::nullopt;  // a request that is resent early is answered twice
     return OperationCount{Side::client, "messages_received"};
   }
 
@@ -133,7 +135,7 @@ class Sequencer final : public Benchmark {
   Json results(const std::vector<const Workload*>& threads) const override {
     return sequencer_node_json(threads, sequencer_);
   }
-  void finish(Outcome& outcome) const override { judge_sequence(outcome, sequencer_); }
+  void finish(Outcome& outcome) const override { check_sequence(outcome, sequencer_); }
   std::string report(const Json& result) const override { return sequencer_text(result); }
 
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {

@@ -1,10 +1,10 @@
-// The data paths of `sequencer --design spec`, Spec-S0 of Kalia et al., ATC 2016, section 4.2.1: datagrams alone. A
+// The data paths of `sequencer --design spec`, Spec-S0 of Kalia et al., ATC 2016, section 4.2.1: only datagrams. A
 // request is a header-only SEND whose immediate is the client's guess of the counter's high 32 bits. When the guess
 // holds, the answer is a header-only SEND with the low 32 bits, otherwise a regular one with all 64.
 //
-// Nothing in an answer says to which request it belongs. It comes from the QP that was asked, which answers in order,
-// so it is taken for the oldest request to that QP. When one was sent again, nobody knows whether its answer was lost
-// or late: then an answer may be to an earlier request, and only what held for that one can be asked of it.
+// A response does not name its request. A QP answers in order, so a response from it belongs to the oldest request to
+// it. After a request was resent, its first response may be lost or only late. Then a response may belong to an earlier
+// request, and is checked by the bound of that one.
 #pragma once
 
 #include <endian.h>
@@ -19,7 +19,7 @@
 #include "microbench/loop/recv_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
 #include "systems/rpc/client.hpp"
-#include "systems/rpc/qp_book.hpp"
+#include "systems/rpc/peers.hpp"
 #include "systems/rpc/server.hpp"
 #include "systems/sequencer/receipts.hpp"
 
@@ -35,10 +35,10 @@ constexpr std::uint64_t extend_value(std::uint32_t low, std::uint64_t near) {
 struct SpecLane : RequestLane<Asked> {
   decltype(ibv_send_wr{}.wr.ud) to{};
   std::uint64_t answered = 0;
-  std::uint64_t doubts = 0;  // requests sent again without a surplus answer so far
+  std::uint64_t doubts = 0;  // requests resent without a surplus response so far
 
-  // The next answer, to its oldest request. The n-th answer is to the n-th SEND of this lane or to a later one, and
-  // each doubt may be one of the SENDs before: its value is above all that the client had so many requests earlier.
+  // The next response, to its oldest request. The n-th response answers the n-th SEND of this lane or a later one, and
+  // each doubt may shift it by one SEND: its value is above all that the client had `doubts` requests earlier.
   Asked answer() {
     Asked oldest = slots[answered % slots.size()];
     if (doubts > 0) [[unlikely]] {
@@ -50,16 +50,16 @@ struct SpecLane : RequestLane<Asked> {
   }
 };
 
-// Requests of a lane that are remembered beyond those outstanding.
+// Requests of a lane that are remembered beyond the outstanding ones.
 inline constexpr std::uint32_t kSpecRemembered = 64;
 
 class SpecAsker : public RequestAsker {
  public:
   ClientState* state = nullptr;
   std::span<SpecLane> lanes;
-  const QpBook* book = nullptr;  // knows the lanes
+  const QpIndex* qps = nullptr;  // of the lanes
   ibv_send_wr* request = nullptr;
-  Choice choice{1, true, 0, 0};  // the lane to ask next
+  Choice choice{1, true, 0, 0};  // the lane of the next request
 
   bool ask(Picos now, RunEnd& end) {
     while (may_ask(state->queues[0])) {
@@ -74,8 +74,8 @@ class SpecAsker : public RequestAsker {
   bool take(const ibv_wc& wc, Picos now, bool measured, RunEnd& end) {
     if (is_send_id(wc.wr_id)) return true;
     const std::uint64_t body = recvs.take(wc);
-    const std::uint32_t from = book->find(wc);
-    if (from == QpBook::kNobody) [[unlikely]] {
+    const std::uint32_t from = qps->find(wc);
+    if (from == QpIndex::kNotFound) [[unlikely]] {
       ++state->receipts.repeated;
       return true;
     }
@@ -93,7 +93,7 @@ class SpecAsker : public RequestAsker {
     return cover(end);
   }
 
-  // Asks again for the oldest request to each QP that has been silent for too long.
+  // Resends the oldest request to each QP that has been silent for too long.
   bool ask_again(Picos now, RunEnd& end) {
     for (SpecLane& lane : lanes) {
       if (lane.answered == lane.sent) continue;
@@ -114,7 +114,7 @@ class SpecAsker : public RequestAsker {
     return post_one(state->queues[0], *request, end);
   }
 
-  // The largest value so far: what the guess comes from. At first, the middle of those that the guess 0 stands for.
+  // The largest value so far, from which the guess is derived. Initially the middle of the values with the guess 0.
   std::uint64_t near_ = std::uint64_t{1} << 31;
 };
 
@@ -126,25 +126,24 @@ struct SpecRequest {
 };
 
 struct SpecWorker : RequestServer {
-  std::span<std::uint32_t> reserved;  // places of each queue that this pass will use
+  std::span<std::uint32_t> reserved;  // room of each queue that this pass will use
   std::span<RecvLane> recvs;          // the receive queues of the same QPs
   std::span<ResponseTarget> clients;
-  const QpBook* book = nullptr;  // knows the clients
-  Ring<SpecRequest> waiting;     // has room for all RECVs: none is posted again while the request that it took waits
+  const QpIndex* qps = nullptr;  // of the clients
+  Ring<SpecRequest> waiting;     // has room for all RECVs: a RECV is posted again after its request was answered
   std::uint64_t* counter = nullptr;
   std::uint64_t head = 0, tail = 0;  // positions in `waiting`
   std::uint64_t corrections = 0;
-  std::uint64_t strangers = 0;
+  std::uint64_t unknown = 0;
   PassCounts counts;
 
-  template <Node N>
-  void watch(N&) const {}
+  void begin_interval() { counts = {}; }
 };
 
-// Completions that a worker takes in one pass at most.
+// Largest number of completions in a pass.
 inline constexpr int kSpecBatch = 32;
 
-// A RECV of queue `index` is done with: it is posted again with the others of its list. False: a post failed.
+// A RECV of queue `index` is free: it is posted again with the others of its list. False: a post failed.
 inline bool give_back_recv(SpecWorker& s, std::uint32_t index, RunEnd& end) {
   RecvLane& recvs = s.recvs[index];
   if (++recvs.consumed != recvs.list) return true;
@@ -152,7 +151,7 @@ inline bool give_back_recv(SpecWorker& s, std::uint32_t index, RunEnd& end) {
   return post_succeeded(post_next_recvs(recvs), index, end);
 }
 
-// Takes what has completed: requests into `waiting`. Returns how much, or -1 with `end` set.
+// Takes completions, and puts requests into `waiting`. Returns how many, or -1 with `end` set.
 inline int take_requests(SpecWorker& s, RunEnd& end) {
   return take_completions<kSpecBatch>(s.cq, kSpecBatch, end, [&](const ibv_wc& wc) {
     if (is_send_id(wc.wr_id)) {
@@ -160,9 +159,9 @@ inline int take_requests(SpecWorker& s, RunEnd& end) {
       return true;
     }
     const std::uint32_t index = recv_queue(wc.wr_id);
-    const std::uint32_t client = s.book->find(wc);
-    if (client == QpBook::kNobody) [[unlikely]] {
-      ++s.strangers;
+    const std::uint32_t client = s.qps->find(wc);
+    if (client == QpIndex::kNotFound) [[unlikely]] {
+      ++s.unknown;
       return give_back_recv(s, index, end);
     }
     s.waiting[s.tail++] = {client, be32toh(wc.imm_data), index};
@@ -187,7 +186,8 @@ inline void make_answer(SpecWorker& s, const SpecRequest& request, std::uint64_t
   ++client.answered;
 }
 
-// Answers what waits, as far as the send queues have room, with one atomic add for all; one by one unless batching.
+// Answers waiting requests, as far as the send queues have room, with one atomic add for all; posts one by one unless
+// batching.
 template <Node N>
 inline bool answer_waiting(N& node, SpecWorker& s, RunEnd& end) {
   std::ranges::fill(s.reserved, 0u);
@@ -213,7 +213,7 @@ inline bool answer_waiting(N& node, SpecWorker& s, RunEnd& end) {
   return true;
 }
 
-// One pass. Returns as server_loop() wants.
+// One pass of server_loop().
 template <Node N>
 inline int serve(N& node, SpecWorker& s, RunEnd& end) {
   const std::uint64_t before = s.served;

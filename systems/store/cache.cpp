@@ -6,7 +6,6 @@
 #include "common/error.hpp"
 #include "microbench/loop/batch_counts.hpp"
 #include "microbench/run/console.hpp"
-#include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
 
 namespace verbscope {
@@ -16,10 +15,10 @@ namespace {
 using lookups::MicaStore;
 
 constexpr std::uint64_t kMaxBuckets = std::uint64_t{1} << 32;
-constexpr std::uint64_t kKeysOfABucket = 2;  // on average, at most, where nothing else is said
+constexpr std::uint64_t kKeysOfABucket = 2;  // default: largest average
 constexpr std::uint64_t kFewestLogBytes = 1 << 16;
 
-// The keys of one thread, about: as many as if the hash dealt them out evenly, and a tenth more.
+// An estimate of the keys of one thread: an even share, and a tenth more.
 std::uint64_t keys_of_a_thread(const StoreOptions& options, std::uint32_t threads) {
   return options.keys / threads + options.keys / threads / 10 + 1;
 }
@@ -37,13 +36,13 @@ void add(lookups::MicaCounts& sum, const lookups::MicaCounts& one) {
 
 void check_cache_options(const StoreOptions& options, const OptionTable& table) {
   if (!options.batching && options.prefetch != Prefetching::batch && table.given("--max_batch")) {
-    fail_usage("--max_batch {}: requests are ended one by one without --batching or --prefetch batch",
+    fail_usage("--max_batch {}: needs --batching or --prefetch batch; otherwise requests are answered one by one",
                options.max_batch);
   }
   if (options.buckets && (!std::has_single_bit(*options.buckets) || *options.buckets > kMaxBuckets)) {
-    fail_usage("--buckets {}: a power of two up to 2^32", *options.buckets);
+    fail_usage("--buckets {}: must be a power of two up to 2^32", *options.buckets);
   }
-  if (options.log && !std::has_single_bit(*options.log)) fail_usage("--log {}: a power of two", *options.log);
+  if (options.log && !std::has_single_bit(*options.log)) fail_usage("--log {}: must be a power of two", *options.log);
 }
 
 lookups::MicaStore filled_cache(const ThreadSetup& setup, const StoreOptions& options, std::uint32_t tail) {
@@ -114,17 +113,16 @@ Json cache_results(const std::vector<const Workload*>& threads) {
 
 // Each key is there when the run begins: a GET finds nothing only where the server found nothing, and that only of a
 // key that its cache has lost.
-std::string judge_cache(const Json& result) {
+std::string check_cache(const Json& result) {
   if (!result.contains("failed_gets")) return "";
   const auto failed = [&result](const char* key) { return result.at("failed_gets").at(key).get<std::uint64_t>(); };
   if (failed("never_lost") > 0) {
-    return fmt::format("the server found nothing for {} GETs of keys that its cache has never lost",
-                       failed("never_lost"));
+    return fmt::format("{} GETs failed although the cache never evicted their keys", failed("never_lost"));
   }
   const std::uint64_t at_server = failed("no_slot") + failed("other_key") + failed("log_lost");
   const std::uint64_t misses = result.at("misses").get<std::uint64_t>();
   if (misses > at_server) {
-    return fmt::format("{} GETs found nothing, the server says that of {} of them", misses, at_server);
+    return fmt::format("{} GETs found nothing at the clients, but {} at the server", misses, at_server);
   }
   return "";
 }

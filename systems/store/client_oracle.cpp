@@ -113,7 +113,7 @@ void ClientOracle::put_done(const StoreRequest& request, Picos now, bool measure
   place.before = request.before;
 }
 
-void ClientOracle::begin_window() {
+void ClientOracle::begin_interval() {
   counts.window_gets = counts.window_puts = counts.window_misses = 0;
   for (Histogram* latency : {&get_latency, &put_latency}) {
     if (latency->count() > 0) latency->clear();

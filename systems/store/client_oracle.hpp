@@ -1,11 +1,10 @@
-// What one client thread of a store asks for, what it got, and whether that was right. Every store's client has one.
+// Draws the requests of a client thread of a store, and checks their results. Every store's client has one.
 //
-// A value is right when its bytes are those of its key and one version, and that version was there before the run, or
-// is an operation of a client that was a PUT of this key. It must not be older than the client's own PUTs that were
-// acknowledged before the GET was asked: neither one of its own PUTs before, nor the value before the run, nor a
-// version that the client had seen under the key before it asked for its PUT. A PUT that a server executes a second
-// time, after others, is caught so. A oracle remembers the PUTs of a part of the keys, the last that went to each of
-// its places.
+// A value is right if its bytes are those of its key and one version, and the version is the one before the run or
+// names a PUT of this key. It must not be older than the client's own PUTs that were acknowledged before the GET was
+// sent: neither an earlier PUT of its own, nor the value before the run, nor a version that the client had read under
+// the key before it sent its PUT. This detects a PUT that a server executes again after others. An oracle remembers the
+// last PUT in each of its places.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,6 @@
 
 #include "common/histogram.hpp"
 #include "common/units.hpp"
-#include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
 
 namespace verbscope {
@@ -24,21 +22,21 @@ struct StoreRequest {
   std::uint64_t key = 0;
   std::uint64_t number = 0;  // of the client thread's operations
   bool put = false;
-  Picos first{0};           // when it was asked
+  Picos first{0};           // when it was sent first
   std::uint64_t acked = 0;  // GET: one more than the number of its client's last acknowledged PUT of the key; 0: none
-  StoreVersion before;      // what the client had seen under the key before it asked for its own (last) PUT
-  bool remembered = false;  // the oracle knows the key
+  StoreVersion before;      // the version that the client had read before it sent its own (last) PUT
+  bool remembered = false;  // the oracle has a place for the key
 };
 
 // Counts of the whole run, but for those called window_*, which are of the measured window.
 struct StoreCounts {
   std::uint64_t asked = 0;           // requests drawn
-  std::uint64_t gets = 0, puts = 0;  // requests that are done
+  std::uint64_t gets = 0, puts = 0;  // completed requests
   std::uint64_t misses = 0;          // GETs that found nothing
   std::uint64_t window_gets = 0, window_puts = 0, window_misses = 0;
   std::uint64_t retries = 0;      // requests sent again
   std::uint64_t surplus = 0;      // further responses to a request that had one
-  std::uint64_t checked = 0;      // values that were looked at
+  std::uint64_t checked = 0;      // checked values
   std::uint64_t torn = 0;         // values that were of two versions
   std::uint64_t wrong = 0;        // values of no version of the key
   std::uint64_t stale = 0;        // values older than a PUT of the client that was acknowledged before
@@ -58,7 +56,7 @@ class ClientOracle {
 
   // Draws the next request. Its time is set by ask().
   StoreRequest draw();
-  // The request is being asked, now: what a GET may bring is settled, and a PUT's key remembered.
+  // The request is sent now: notes which versions a GET may return, and the key of a PUT.
   void ask(StoreRequest& request, Picos now);
   // The bytes that a PUT writes.
   void fill(const StoreRequest& request, std::byte* value) const {
@@ -67,9 +65,9 @@ class ClientOracle {
 
   // How a request ended; `measured`: within the window.
   void hit(const StoreRequest& request, const std::byte* value, std::size_t length, Picos now, bool measured);
-  // A GET whose bytes are nobody's: of a server that has no store.
+  // A GET from an emulated store, whose bytes have no meaning.
   void got_unchecked(const StoreRequest& request, Picos now, bool measured) { end_get(request, now, measured); }
-  // A request that comes back as it was, or not: it counts as a GET.
+  // An echoed request, which counts as a GET.
   void echoed(const StoreRequest& request, bool right, Picos now, bool measured) {
     end_get(request, now, measured);
     ++counts.checked;
@@ -77,8 +75,8 @@ class ClientOracle {
   }
   void missed(const StoreRequest& request, Picos now, bool measured);
   void put_done(const StoreRequest& request, Picos now, bool measured);
-  // A window begins: what was counted of one before does not stand.
-  void begin_window();
+  // A measured interval begins: discards the counts of an earlier one.
+  void begin_interval();
 
   // Requests that are done.
   std::uint64_t done() const { return counts.gets + counts.puts; }
@@ -106,7 +104,7 @@ class ClientOracle {
   std::uint64_t mask_;
 };
 
-// Places of a oracle, where the process has oracles for so many client threads.
+// Places of each oracle of a process with this many client threads.
 std::uint64_t oracle_places(std::uint64_t keys, std::uint32_t client_threads);
 
 }  // namespace verbscope

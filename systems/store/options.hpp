@@ -22,12 +22,12 @@ struct StoreOptions {
   std::uint64_t keys = std::uint64_t{1} << 18;  // below 2^32
   std::uint32_t put_percent = 5;
   std::optional<double> zipf{};  // exponent of the popularity of keys; none: all are equally popular
-  std::uint32_t window = 4;      // requests of a client thread that are under way
-  Picos retry_after{0};          // after which a request without a response is sent again; 0: never
+  std::uint32_t window = 4;      // outstanding requests of a client thread
+  Picos retry_after{0};          // a request without a response is sent again after this; 0: never
   bool emulate = false;          // the server answers at once, without a store
-  // Of a store whose clients keep values.
-  std::uint32_t cached_share = 100;  // percent of the keys whose values a client keeps
-  bool small_keys = false;           // a request is an immediate alone
+  // Of --store cached.
+  std::uint32_t cached_share = 100;  // percent of the keys whose values a client caches
+  bool small_keys = false;           // a request is only an immediate
   // Of a server's thread.
   bool batching = false;
   std::uint32_t max_batch = 32;
@@ -35,7 +35,7 @@ struct StoreOptions {
   bool requests_by_send = false;
   std::optional<std::uint64_t> buckets{};  // of the index
   std::optional<std::uint64_t> log{};      // bytes
-  // An echo in place of HERD's store: places of memory that are read for a request.
+  // An echo in place of HERD's store: places of memory read per request.
   std::optional<std::uint32_t> accesses{};
   // This process plays every role: simulated.
   bool one_process = false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/run/report.hpp"
 #include "systems/rpc/client.hpp"
 #include "systems/store/client_oracle.hpp"
 #include "systems/store/options.hpp"
@@ -20,16 +21,15 @@ namespace verbscope {
 struct StoreClientAccount {
   virtual ~StoreClientAccount() = default;
   virtual const ClientOracle& oracle() const = 0;
-  virtual Picos window() const = 0;  // how long its measured window was
+  virtual Picos window() const = 0;  // length of its measured interval
 };
 
 class Store {
  public:
   virtual ~Store() = default;
 
-  // Called once when the options are read: refuses those that the store has no use for, settles those that are not
-  // given, and sets common options that the store implies. The store keeps `options`, which outlives it. Throws
-  // UsageError.
+  // Called once after the options were read: rejects options that do not apply to the store, resolves defaults, and
+  // sets common options that the store implies. `options` outlives the store. Throws UsageError.
   virtual void adjust(Options& common, StoreOptions& options, const OptionTable& table) = 0;
 
   // As in Benchmark (microbench/bench/benchmark.hpp).
@@ -42,16 +42,16 @@ class Store {
   virtual void fill(const Operation&, Side, std::span<std::byte> /*region*/) const {}
   virtual std::unique_ptr<Workload> setup(const ThreadSetup& setup) const = 0;
 
-  // Keys of the result that the server's threads know. Where they execute PUTs themselves, "puts_executed" is how many
-  // they have, in the whole run: as many as the clients have acknowledged, or the run fails.
+  // Keys of the result from the server's threads. If they execute PUTs, "puts_executed" counts them in the whole run;
+  // the run fails unless the clients count as many.
   virtual Json server_results(const std::vector<const Workload*>& threads) const = 0;
-  // Keys of a client's result beside those that every store's has.
+  // Keys of a client's result beside those of every store.
   virtual Json client_results(const std::vector<const Workload*>& /*threads*/) const { return Json::object(); }
   // At the server, with the keys of all nodes in place: makes keys of what the clients have in theirs.
   virtual void add_results(Json& /*result*/) const {}
   // At the server, after that: one line about what is wrong with the store, such as GETs that
   // found nothing although nothing was evicted; empty: nothing.
-  virtual std::string judge(const Json& /*result*/) const { return ""; }
+  virtual std::string check(const Json& /*result*/) const { return ""; }
   // Lines for the console, each ending in a newline.
   virtual std::string report(const Json& /*result*/) const { return ""; }
   // The model of the server. `result` is empty before the run; it may hold the clients' "window_gets" and so on.
@@ -64,21 +64,13 @@ inline constexpr std::uint32_t kPaperThreads = 3;
 inline constexpr std::uint32_t kResponseInline = 143;  // bytes: longer responses are read by DMA there, on Apt
 inline constexpr std::uint32_t kMaxInlinedPut = 256;   // bytes, of a message: what they inline at most
 
-// The machines and threads of clients that a simulated run has where nothing else is said.
+// Sets the default clients of a simulated run.
 void settle_clients(Options& common);
-// Settles up to which size responses are inlined (--inline_size). Returns the bytes of a request that are inlined.
+// Resolves --inline_size for responses. Returns the largest request that is inlined, in bytes.
 std::uint32_t settle_inlining(Options& common, const OptionTable& table);
 
 // The sum of a count of all clients' results.
 double sum_over_clients(const Json& result, const std::string& key);
-
-// Shares of the operations of a run, for the model: as drawn before it, as counted after it (of the clients' windows).
-struct StoreMix {
-  double gets = 1;    // that found their key
-  double misses = 0;  // GETs that did not
-  double puts = 0;
-};
-StoreMix store_mix(const StoreOptions& options, const Json& result);
 
 // A client thread's oracle, and the workload that it refers to.
 struct ClientOracleParts {
@@ -95,7 +87,19 @@ struct StoreClientState : RequestClientState {
   ClientOracle* oracle = nullptr;
 
   std::uint64_t done() const { return oracle->done(); }
-  void begin_window() { oracle->begin_window(); }
+  void begin_interval() { oracle->begin_interval(); }
 };
+
+// The results of a store's clients as JSON: those of each node, and at the server those of all.
+
+// What the client threads of one node found; without any, an empty object.
+Json store_client_json(const std::vector<const Workload*>& threads);
+
+// At the server: rates and latencies of GETs and PUTs, the check of every value, and how PUTs agree. Sets
+// outcome.failure when a value was wrong or stale, or a PUT was executed more or less than once.
+void check_store(Outcome& outcome, const Store& store);
+
+// Lines for the console.
+std::string store_text(const Json& result);
 
 }  // namespace verbscope

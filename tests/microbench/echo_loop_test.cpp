@@ -72,7 +72,7 @@ struct Client : Memory, End {
 
 TEST(EchoClient, CountsAResponseForEachRequest) {
   Client client;
-  echo_client_loop(client.node, client.state, client.control, client.tally);
+  client_loop(client.node, client.state, client.control, client.tally);
   EXPECT_EQ(client.tally.end.kind, EndKind::finished);
   EXPECT_EQ(client.lanes[0].sent, client.lanes[0].answered);
   EXPECT_EQ(client.device.requests.size(), client.lanes[0].sent);
@@ -87,7 +87,7 @@ TEST(EchoClient, NumbersRequestsInTheirLastEightBytes) {
     tags.push_back(load_word<std::uint64_t>(reinterpret_cast<std::byte*>(wr.wr.rdma.remote_addr) + kSize - kTagBytes));
     std::memcpy(client.responses, client.requests, sizeof client.responses);
   };
-  echo_client_loop(client.node, client.state, client.control, client.tally);
+  client_loop(client.node, client.state, client.control, client.tally);
   for (std::size_t i = 0; i < tags.size(); ++i) {
     EXPECT_EQ(number_of(tags[i]), i + 1);
     EXPECT_EQ(client_of(tags[i]), kClient);
@@ -101,20 +101,20 @@ TEST(EchoClient, HasNoMoreOutstandingThanItMay) {
     most = std::max(most, static_cast<std::size_t>(client.lanes[0].sent - client.lanes[0].answered));
   };
   client.node.on_idle = [&] { std::memcpy(client.responses, client.requests, sizeof client.responses); };
-  echo_client_loop(client.node, client.state, client.control, client.tally);
+  client_loop(client.node, client.state, client.control, client.tally);
   EXPECT_EQ(most, kEchoOutstanding);
 }
 
 TEST(EchoClient, PollsForCompletionsOnlyWhenOneIsDue) {
   Client client(8);
-  echo_client_loop(client.node, client.state, client.control, client.tally);
+  client_loop(client.node, client.state, client.control, client.tally);
   EXPECT_EQ(client.tally.end.kind, EndKind::finished);
   const auto signaled = std::ranges::count_if(
       client.device.requests, [](const ibv_send_wr& wr) { return (wr.send_flags & IBV_SEND_SIGNALED) != 0; });
   EXPECT_EQ(static_cast<std::size_t>(signaled), client.device.requests.size() / 8);
 }
 
-TEST(EchoClient, RefusesAResponseWithAnotherByteWhenItValidates) {
+TEST(EchoClient, RejectsAResponseWithAnotherByteWhenItValidates) {
   for (const bool validate : {false, true}) {
     Client client;
     client.state.validate = validate;
@@ -122,12 +122,12 @@ TEST(EchoClient, RefusesAResponseWithAnotherByteWhenItValidates) {
       if (client.device.requests.size() == 4) client.requests[kStride - kSize] = std::byte{1};
       std::memcpy(client.responses, client.requests, sizeof client.responses);
     };
-    echo_client_loop(client.node, client.state, client.control, client.tally);
+    client_loop(client.node, client.state, client.control, client.tally);
     EXPECT_EQ(client.state.wrong, validate ? 1u : 0u);
   }
 }
 
-TEST(EchoClient, RefusesAMessageThatAnswersAnotherRequest) {
+TEST(EchoClient, RejectsAResponseToAnotherRequest) {
   Client client;
   client.state.by_memory = false;
   client.state.goal = 1;
@@ -151,12 +151,12 @@ TEST(EchoClient, RefusesAMessageThatAnswersAnotherRequest) {
     if (++number == 2) response[kSize - kTagBytes] ^= std::byte{8};
     client.device.deliver(response, kSize);
   };
-  echo_client_loop(client.node, client.state, client.control, client.tally);
+  client_loop(client.node, client.state, client.control, client.tally);
   EXPECT_EQ(client.state.wrong, 1u);
   EXPECT_EQ(client.lanes[0].sent, client.lanes[0].answered);
 }
 
-TEST(EchoClient, ALostRequestGivesItsPlaceBackWhenALaterOneIsAnswered) {
+TEST(EchoClient, FreesTheSlotOfALostRequestWhenALaterOneIsAnswered) {
   Client client;
   client.state.give_up = Picos(1'000'000'000'000);                    // not by time
   std::byte* const lost = client.requests + 2 * kStride - kTagBytes;  // where request 5 goes
@@ -164,7 +164,7 @@ TEST(EchoClient, ALostRequestGivesItsPlaceBackWhenALaterOneIsAnswered) {
     if (number_of(load_word<std::uint64_t>(lost)) == 5) store_word(lost, echo_tag(kClient, 2));
     std::memcpy(client.responses, client.requests, sizeof client.responses);
   };
-  echo_client_loop(client.node, client.state, client.control, client.tally);
+  client_loop(client.node, client.state, client.control, client.tally);
   EXPECT_EQ(client.tally.end.kind, EndKind::finished);
   EXPECT_EQ(client.lanes[0].answered, client.lanes[0].sent - 1);
   EXPECT_EQ(client.state.wrong, 0u);
@@ -179,7 +179,7 @@ TEST(EchoClient, GivesRequestsUpWhenNothingComes) {
     }
   };
   client.node.on_idle = [] {};
-  echo_client_loop(client.node, client.state, client.control, client.tally);
+  client_loop(client.node, client.state, client.control, client.tally);
   EXPECT_EQ(client.tally.end.kind, EndKind::finished);
   EXPECT_EQ(client.lanes[0].answered, client.lanes[0].sent - kEchoOutstanding);
   EXPECT_EQ(client.state.wrong, 0u);
@@ -202,6 +202,10 @@ struct Server : Memory, End {
   }
 };
 
+void serve(Server& server) {
+  server_loop(server.node, server.state, server.control, server.tally, echo_pass<ScriptedNode>);
+}
+
 TEST(EchoServer, AnswersEachRequestOnceWithItsBytes) {
   Server server;
   std::uint64_t number = 0;
@@ -217,7 +221,7 @@ TEST(EchoServer, AnswersEachRequestOnceWithItsBytes) {
     answered.push_back(
         load_word<std::uint64_t>(reinterpret_cast<std::byte*>(wr.wr.rdma.remote_addr) + kSize - kTagBytes));
   };
-  echo_server_loop(server.node, server.state, server.control, server.tally);
+  serve(server);
   ASSERT_EQ(answered.size(), 20u);
   for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(answered[i], echo_tag(kClient, i + 1));
   EXPECT_EQ(server.lanes[0].served, 20u);
@@ -226,15 +230,15 @@ TEST(EchoServer, AnswersEachRequestOnceWithItsBytes) {
 TEST(EchoServer, DoesNotServeAStaleRequestAgain) {
   Server server;
   for (std::uint64_t number = 1; number <= kEchoOutstanding; ++number) server.request(number);
-  echo_server_loop(server.node, server.state, server.control, server.tally);
+  serve(server);
   EXPECT_EQ(server.device.requests.size(), kEchoOutstanding);
 }
 
-TEST(EchoServer, AnswersWhatItFindsInListsOfAtMostSoMany) {
+TEST(EchoServer, AnswersInListsOfUpToPostList) {
   Server server;
   server.state.post_list = 2;
   for (std::uint64_t number = 1; number <= 3; ++number) server.request(number);
-  echo_server_loop(server.node, server.state, server.control, server.tally);
+  serve(server);
   EXPECT_EQ(server.device.requests.size(), 3u);
   EXPECT_EQ(server.state.batches.lists[2], 1u);
   EXPECT_EQ(server.state.batches.lists[1], 1u);  // it waits for no more
@@ -266,13 +270,13 @@ TEST(EchoServer, SendsTheAnswersOfLanesThatShareAQueueInOneList) {
   server.state.post_list = 4;
   server.request_of_second(1);
   server.request(1);
-  echo_server_loop(server.node, server.state, server.control, server.tally);
+  serve(server);
   EXPECT_EQ(server.state.batches.lists[2], 1u);
   EXPECT_EQ(server.queues[0].posted(), 2u);
   EXPECT_EQ(server.queues[1].posted(), 0u);
 }
 
-TEST(EchoServer, BeginsAPassWithTheLaneThatItLeftFirst) {
+TEST(EchoServer, BeginsAPassWithTheFirstBlockedLane) {
   TwoLanes server;
   server.queues[0].depth = server.queues[0].room = 1;
   server.request(1);
@@ -281,7 +285,7 @@ TEST(EchoServer, BeginsAPassWithTheLaneThatItLeftFirst) {
     server.answered.push_back(wr.imm_data);
     if (server.answered.size() == 1) server.request(2);  // it is quick, and yet the second lane is next
   };
-  echo_server_loop(server.node, server.state, server.control, server.tally);
+  serve(server);
   EXPECT_THAT(server.answered, testing::ElementsAre(0, 1, 0));
 }
 
@@ -293,24 +297,24 @@ TEST(EchoServer, ComputesForEachRequestBeforeItAnswers) {
   const Picos begin = server.node.now();
   server.request(1);
   server.request(2);
-  echo_server_loop(server.node, server.state, server.control, server.tally);
+  serve(server);
   ASSERT_EQ(at.size(), 2u);
   EXPECT_GE(at[0] - begin, Nanos(700));
   EXPECT_GE(at[1] - at[0], Nanos(700));
 }
 
-TEST(EchoServer, GoesOnBehindALostRequestWhereOneMayBeLost) {
+TEST(EchoServer, SkipsALostRequestOnAnUnreliableTransport) {
   for (const bool lossy : {false, true}) {
     Server server;
     server.state.lossy = lossy;
     server.request(1);
     server.request(3);
-    echo_server_loop(server.node, server.state, server.control, server.tally);
+    serve(server);
     EXPECT_EQ(server.lanes[0].served, lossy ? 2u : 1u);
   }
 }
 
-TEST(EchoServer, AnswersDatagramsToWhoAskedAndCountsThem) {
+TEST(EchoServer, AnswersDatagramsToTheirSendersAndCountsThem) {
   Server server;
   server.state.by_memory = false;
   std::vector<ibv_recv_wr> requests(kEchoOutstanding);
@@ -335,7 +339,7 @@ TEST(EchoServer, AnswersDatagramsToWhoAskedAndCountsThem) {
     if (++sent > 8) server.control.quit = true;
     if (sent <= 8) server.device.deliver(request, kSize);
   };
-  echo_server_loop(server.node, server.state, server.control, server.tally);
+  serve(server);
   EXPECT_EQ(server.device.requests.size(), 7u);
   EXPECT_EQ(server.device.requests.back().wr.ud.remote_qpn, 100u + kClient);
   EXPECT_EQ(answered[kClient], 7u);

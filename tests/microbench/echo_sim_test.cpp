@@ -29,7 +29,7 @@ TEST_P(EchoOf, AnswersEveryRequestWithItsBytes) {
   }
 }
 
-TEST_P(EchoOf, LosesMessagesAndGoesOnWhereTheyMayBeLost) {
+TEST_P(EchoOf, ContinuesAfterLossOnAnUnreliableTransport) {
   // A lost message costs one place of the window for about one round trip: next to nothing.
   const TempDir folder;
   const std::string lossy = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.001}});
@@ -44,7 +44,7 @@ TEST_P(EchoOf, LosesMessagesAndGoesOnWhereTheyMayBeLost) {
   }
 }
 
-TEST(EchoRate, ALostRequestIsGivenUpAlsoWhenNoOtherIsOutstanding) {
+TEST(EchoRate, GivesUpALostRequestWithoutOtherOutstandingRequests) {
   const TempDir folder;
   const std::string lossy = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.01}});
   for (const char* options : {"--mode send_send -c UD", "--mode write_write -c UC", "--mode write_send -c UC"}) {
@@ -55,7 +55,7 @@ TEST(EchoRate, ALostRequestIsGivenUpAlsoWhenNoOtherIsOutstanding) {
   }
 }
 
-TEST(EchoRate, EachOptimisationHasThoseBeforeIt) {
+TEST(EchoRate, EachOptimisationIncludesThoseBeforeIt) {
   const auto config = [](const std::string& level) {
     const test::Ran ran = test::run_program("echo_rate --fabric sim:cib -D 20us --warmup 10us --optimise " + level +
                                             " --out_json_file -");
@@ -79,7 +79,7 @@ TEST(EchoRate, AWindowOfOneRunsAtOneEchoPerRoundTrip) {
   EXPECT_NEAR(result.at("lat_mean_ns").get<double>(), 1e3 / result.at("rate_mops").get<double>(), 0.05 * trip);
 }
 
-TEST_P(EchoOf, TakesAsLongAsWhatIsOutstandingAtItsRate) {
+TEST_P(EchoOf, LatencyIsOutstandingRequestsOverRate) {
   // Little's law: 4 x 16 requests are outstanding all the time.
   const Json result =
       result_of("echo_rate --fabric sim:cib -q 4 --clients 4 --work_ns 500 -D 300us --mode " + GetParam());
@@ -88,7 +88,7 @@ TEST_P(EchoOf, TakesAsLongAsWhatIsOutstandingAtItsRate) {
   EXPECT_LE(result.at("lat_p50_ns").get<double>(), result.at("lat_p99_ns").get<double>());
 }
 
-TEST_P(EchoOf, WorkOnARequestTakesSoMuchOfTheServersThread) {
+TEST_P(EchoOf, WorkPerRequestLimitsTheRate) {
   // A thread that computes for 1 us has no time for more than a million requests a second, and little for anything
   // else.
   for (const char* list : {"", " -l 16"}) {
@@ -99,7 +99,7 @@ TEST_P(EchoOf, WorkOnARequestTakesSoMuchOfTheServersThread) {
   }
 }
 
-TEST_P(EchoOf, AnswersInListsOfAtMostSoManyBehindADoorbell) {
+TEST_P(EchoOf, PostsListsOfUpToPostListPerDoorbell) {
   // Requests by SEND on connected QPs come from one client after another, and leave a list nothing to collect.
   const std::string command =
       "echo_rate --fabric sim:cib -I 60 -D 300us --mode " + GetParam() + (GetParam() == "send_send" ? " -c UD" : "");
@@ -111,7 +111,7 @@ TEST_P(EchoOf, AnswersInListsOfAtMostSoManyBehindADoorbell) {
   EXPECT_GT(lists.at("rate_mops").get<double>(), 1.1 * one.at("rate_mops").get<double>());
 }
 
-TEST(EchoRate, HasClientsEnoughForTheServerToBeTheLimit) {
+TEST(EchoRate, DefaultClientsMakeTheServerTheLimit) {
   // With half the clients the rate is the same, whatever the server's threads.
   for (const char* options : {"--mode write_write -c UC -I 60", "--mode write_send -c UC -I 60 -l 16 --threads 8",
                               "--mode send_send -c UD -I 60 -l 16 --threads 4"}) {
@@ -121,7 +121,7 @@ TEST(EchoRate, HasClientsEnoughForTheServerToBeTheLimit) {
   }
 }
 
-TEST(EchoRate, RefusesWhatMakesNoSense) {
+TEST(EchoRate, RejectsInvalidOptions) {
   EXPECT_THAT(refusal_of("echo_rate --fabric sim:cib -s 4"), HasSubstr("--size 4"));
   EXPECT_THAT(refusal_of("echo_rate --fabric sim:cib -c UD"), HasSubstr("--connection UD"));
   EXPECT_THAT(refusal_of("echo_rate --fabric sim:cib -l 300 -t 1000"), HasSubstr("--post_list 300"));

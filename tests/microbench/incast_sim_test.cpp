@@ -54,7 +54,7 @@ TEST(TwoToOne, GetsTheLinkByDcqcnAndLosesNothing) {
   for (const char* client : {"client0", "client1"}) EXPECT_GT(counted(record, client, "rate_limited_ps"), 0);
 }
 
-TEST(TwoToOne, TellsOnTheConsoleWhatTheNetworkDid) {
+TEST(TwoToOne, PrintsTheNetworkCountersOnTheConsole) {
   const auto said = [](const std::string& options) {
     return test::run_program("incast_rate --fabric sim:cx4 --verb write -s 64k --clients 2 --window 128 -D 2ms" +
                              options)
@@ -89,7 +89,7 @@ TEST(Incast, RoundTripsAreThoseOfAllWindows) {
   }
 }
 
-TEST(Incast, CountsDatagramsThatNobodyAnswers) {
+TEST(Incast, CountsLostDatagrams) {
   const TempDir folder;
   const std::string lossy = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.001}}, "cx4");
   const Json result =
@@ -98,7 +98,7 @@ TEST(Incast, CountsDatagramsThatNobodyAnswers) {
   EXPECT_GT(result.at("lost").get<int>(), 20);
 }
 
-TEST(Incast, RefusesWhatIsNoFlow) {
+TEST(Incast, RejectsInvalidOptions) {
   EXPECT_THAT(refusal_of("incast_rate --fabric sim:cx4 --verb write -c UC"),
               AllOf(HasSubstr("--verb write"), HasSubstr("UC")));
   EXPECT_THAT(refusal_of("incast_rate --fabric sim:cx4 --verb write --together"), HasSubstr("--together"));

@@ -1,4 +1,6 @@
 // The two ends of the cached store, each against a device that executes at once; the test plays the other.
+#include "systems/cached/cached.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +8,6 @@
 #include <vector>
 
 #include "systems/cached/client.hpp"
-#include "systems/cached/model.hpp"
 #include "systems/cached/server.hpp"
 #include "systems/rpc/client.hpp"
 #include "tests/microbench/executing_device.hpp"
@@ -117,7 +118,7 @@ struct ServerEnd {
   }
 };
 
-TEST(CachedServer, ConfirmsAVersionByHeadersAlone) {
+TEST(CachedServer, ConfirmsAVersionWithAHeaderOnlyResponse) {
   ServerEnd end;
   end.put(0, 0, 7, 1000);
   end.get(0, 1, 7, 1000);
@@ -126,7 +127,7 @@ TEST(CachedServer, ConfirmsAVersionByHeadersAlone) {
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0}, Sent{0, 1}, Sent{1, 0, 1000}, Sent{1, 1, 1000}));
 }
 
-TEST(CachedServer, AnotherClientsPutMakesTheValueComeBack) {
+TEST(CachedServer, SendsTheValueAfterAnotherClientsPut) {
   ServerEnd end;
   end.put(0, 0, 7, 1000);
   end.get(0, 1, 7, 1000);
@@ -138,7 +139,7 @@ TEST(CachedServer, AnotherClientsPutMakesTheValueComeBack) {
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 3}));
 }
 
-TEST(CachedServer, APutThatComesAgainIsAnsweredAndNotExecuted) {
+TEST(CachedServer, AnswersARepeatedPutWithoutExecutingIt) {
   ServerEnd end;
   end.put(0, 0, 7, 1000);
   end.put(1, 0, 7, 2000);
@@ -148,7 +149,7 @@ TEST(CachedServer, APutThatComesAgainIsAnsweredAndNotExecuted) {
   EXPECT_EQ(end.server.puts, 2u);
 }
 
-TEST(CachedServer, DropsWhatComesBeforeItsTurn) {
+TEST(CachedServer, DropsARequestThatArrivesEarly) {
   ServerEnd end;
   end.put(0, 1, 7, 2000);
   EXPECT_THAT(end.pass(), IsEmpty());
@@ -160,7 +161,7 @@ TEST(CachedServer, DropsWhatComesBeforeItsTurn) {
 }
 
 // Eight places for responses: the ninth request waits until some have left, and its RECV with it.
-TEST(CachedServer, RequestsWaitForAPlaceForTheirResponse) {
+TEST(CachedServer, RequestsWaitForRoomForTheirResponse) {
   ServerEnd end;
   for (std::uint64_t number = 0; number < 10; ++number) end.put(0, number, 7, number);
   EXPECT_EQ(end.pass().size(), 8u);
@@ -182,7 +183,7 @@ struct ClientEnd {
   ExecutingDevice device;
   StoreWorkload workload;
   ClientOracle oracle;
-  KeptValues kept;
+  CachedValues cache;
   std::vector<std::byte> buffer = std::vector<std::byte>(put_bytes(kValue));
   std::vector<Open> open = std::vector<Open>(1);
   std::vector<ServerLane> lanes;
@@ -199,7 +200,7 @@ struct ClientEnd {
   explicit ClientEnd(std::uint32_t puts, std::uint32_t share = 100)
       : workload(options_of(puts), 1),
         oracle(workload, StoreValues(1, kValue), 1, 4, 64),
-        kept(oracle.values(), 1, share),
+        cache(oracle.values(), 1, share),
         queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}} {
     state.cq = device.cq();
     state.queues = queues;
@@ -219,7 +220,7 @@ struct ClientEnd {
     request.opcode = IBV_WR_SEND_WITH_IMM;
     asker.state = &state;
     asker.lanes = lanes;
-    asker.kept = &kept;
+    asker.cache = &cache;
     asker.request = &request;
     asker.recvs = {.ring = {.qp = device.add_qp(),
                             .ring = recvs.data(),
@@ -266,7 +267,7 @@ struct ClientEnd {
   }
 };
 
-TEST(CachedClient, NamesTheVersionThatItKeeps) {
+TEST(CachedClient, SendsTheCachedVersion) {
   ClientEnd client(0);
   EXPECT_EQ(client.ask(), kKnownGetBytes);
   EXPECT_TRUE(client.asked_with().initial());
@@ -276,7 +277,7 @@ TEST(CachedClient, NamesTheVersionThatItKeeps) {
   EXPECT_EQ(client.state.window.confirmed, 1u);
 }
 
-TEST(CachedClient, KeepsTheValueThatComesBack) {
+TEST(CachedClient, CachesAReturnedValue) {
   ClientEnd client(20);
   ASSERT_FALSE(client.workload.op(1, 0).put || client.workload.op(1, 1).put);
   std::uint64_t number = 0;
@@ -289,7 +290,7 @@ TEST(CachedClient, KeepsTheValueThatComesBack) {
   EXPECT_EQ(client.asked_with(), StoreVersion(0, number));
 }
 
-TEST(CachedClient, KeepsItsOwnPut) {
+TEST(CachedClient, CachesItsOwnPut) {
   ClientEnd client(50);
   std::uint64_t number = 0;
   while (!client.workload.op(1, number).put || client.workload.op(1, number + 1).put) ++number;
@@ -304,7 +305,7 @@ TEST(CachedClient, KeepsItsOwnPut) {
   EXPECT_EQ(client.oracle.counts.wrong + client.oracle.counts.stale, 0u);
 }
 
-TEST(CachedClient, AConfirmationOfNothingIsWrong) {
+TEST(CachedClient, AConfirmationWithoutACachedValueIsWrong) {
   ClientEnd client(0, 0);
   EXPECT_EQ(client.ask(), kGetBytes);
   client.confirm();
@@ -319,7 +320,7 @@ TEST(CachedClient, AValueOfAnotherVersionIsWrong) {
 }
 
 // Two clients, half PUTs: of the operations since, each is the client's own GET or PUT, the other's GET or its PUT.
-TEST(CachedModel, OtherClientsPutsEndConfirmations) {
+TEST(CachedModel, ConfirmedShareFallsWithOtherClientsPuts) {
   EXPECT_DOUBLE_EQ(confirmed_share(0, 51), 1);
   EXPECT_DOUBLE_EQ(confirmed_share(0.5, 2), 2.0 / 3);
   EXPECT_DOUBLE_EQ(confirmed_share(1, 4), 0.25);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "systems/herd/echo.hpp"
+#include "systems/herd/message.hpp"
 #include "tests/systems/herd_server_end.hpp"
 
 namespace verbscope::herd {
@@ -36,7 +36,7 @@ struct EchoEnd : ServerEnd {
       : ServerEnd(prefetch, batching), chain(Bytes(kTable), accesses, kSeed, PageSize::kb4), rule(rule_of(accesses)) {
     server.store = nullptr;
     server.policy.echo = true;
-    server.prepare_echo(rule, &chain, kValue);
+    server.prepare_echo(rule, &chain);
   }
 
   // Whether each response of `pass` is the right one to a request for key 7 with that value.
@@ -52,7 +52,7 @@ struct EchoEnd : ServerEnd {
   }
 };
 
-TEST(HerdEcho, AClientTellsWhereAWalkEndsWithoutTheMemory) {
+TEST(HerdEcho, AClientComputesTheEndOfAWalkWithoutTheMemory) {
   for (const std::uint32_t accesses : {1u, 2u, 16u}) {
     const Chain chain(Bytes(kTable), accesses, kSeed, PageSize::kb4);
     ScriptedNode node;
@@ -63,7 +63,7 @@ TEST(HerdEcho, AClientTellsWhereAWalkEndsWithoutTheMemory) {
   }
 }
 
-TEST(HerdEcho, AnEchoIsRightWhenItsBytesAreAndEveryPlaceWasRead) {
+TEST(HerdEcho, AnEchoIsRightIfItsBytesAreRightAndEveryPlaceWasRead) {
   std::array<std::byte, kValue> sent{}, response{};
   std::memcpy(sent.data(), kOne, kValue);
   response = sent;
@@ -122,7 +122,7 @@ struct EarlierNode : ScriptedNode {
   }
 };
 
-TEST(HerdEcho, ThePipelineReadsNothingBeforeItWasAskedForAStepEarlier) {
+TEST(HerdEcho, ThePipelineReadsOnlyPlacesPrefetchedAStepEarlier) {
   EchoEnd end(3, Prefetching::pipeline);
   EarlierNode node;
   for (std::uint64_t number = 0; number < 5; ++number) {
@@ -136,13 +136,13 @@ TEST(HerdEcho, ThePipelineReadsNothingBeforeItWasAskedForAStepEarlier) {
   EXPECT_EQ(node.early, 17 * 3 + 2 + 1);  // the last three have read two, one, and none
 }
 
-TEST(HerdEcho, ABatchIsEchoedBehindOneDoorbell) {
+TEST(HerdEcho, EchoesABatchWithOneDoorbell) {
   EchoEnd end(6, Prefetching::batch, true);
   for (std::uint32_t client = 0; client < kClients; ++client) end.put(client, 0, 7, kOne);
   EXPECT_THAT(end.answered(end.pass(), kOne), ElementsAre("0 right", "1 right", "2 right", "3 right"));
 }
 
-TEST(HerdEcho, ARequestThatIsWrittenAgainIsEchoedAgain) {
+TEST(HerdEcho, EchoesARetriedRequestAgain) {
   EchoEnd end(2, Prefetching::off);
   end.put(0, 0, 7, kOne);
   end.pass();

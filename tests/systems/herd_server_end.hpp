@@ -37,7 +37,7 @@ inline KeyHash key_of(std::uint64_t name) {
 
 // Thread 1 of two, with two UD QPs.
 struct ServerEnd {
-  RequestRegion places{.servers = 2, .clients = kClients, .window = kWindow, .value = kValue};
+  SlotLayout places{.servers = 2, .clients = kClients, .window = kWindow, .request_bytes = put_bytes(kValue)};
   std::vector<std::uint64_t> memory = std::vector<std::uint64_t>(places.bytes() / 8);
   std::byte* region = reinterpret_cast<std::byte*>(memory.data());
   test::ExecutingDevice device;
@@ -64,6 +64,7 @@ struct ServerEnd {
     server.ports = ports;
     server.clients = clients;
     server.store = &store;
+    server.value = kValue;
     server.second_line = second_line_of(MicaStore::item_bytes(kValue));
     server.thread = 1;
     server.tags = tag_of(1, 0);
@@ -87,11 +88,11 @@ struct ServerEnd {
     put_at(places.slot_end(1, client, number), key, value);
   }
   void put_again(std::uint32_t client, std::uint64_t number, std::uint64_t key, const char* value) {
-    put_at(places.retry_word(1, client, number), key, value);
+    put_at(places.retry_number(1, client, number), key, value);
     ring(client, number);
   }
   void get_again(std::uint32_t client, std::uint64_t number, std::uint64_t key) {
-    write_get(region + places.retry_word(1, client, number), key_of(key));
+    write_get(region + places.retry_number(1, client, number), key_of(key));
     ring(client, number);
   }
   // Requests come by SEND from now on.
@@ -116,7 +117,7 @@ struct ServerEnd {
     write_put(region + place, key_of(key), kValue, [value](std::byte* to) { std::memcpy(to, value, kValue); });
   }
   void ring(std::uint32_t client, std::uint64_t number) {
-    store_word(region + places.retry_word(1, client, number), retry_word(number));
+    store_word(region + places.retry_number(1, client, number), retry_word(number));
     store_word(region + places.bell(1), ++rings);
   }
 };

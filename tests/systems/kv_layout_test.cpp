@@ -44,25 +44,25 @@ TEST(KvLayout, ALockOfARecordLiesInIt) {
   }
 }
 
-TEST(LockSlots, OfLocksAtOneOffsetOfAPageAreOne) {
+TEST(LockSlots, LocksAtOneOffsetOfAPageShareOneSlot) {
   EXPECT_EQ(distinct_lock_slots(KvLayout(4096, 32, same), 0x7f00'0000'0000, kConnectIb), 1u);
 }
 
 // 4096 locks side by side fill 8 pages; 100 take 100 words.
-TEST(LockSlots, OfATableAreAsManyAsItHasWordsInAPage) {
+TEST(LockSlots, ATableOfLocksUsesEveryWordOfAPage) {
   EXPECT_EQ(distinct_lock_slots(KvLayout(4096, 32, apart), 0x7f00'0000'0000, kConnectIb), 512u);
   EXPECT_EQ(distinct_lock_slots(KvLayout(100, 32, apart), 0x7f00'0000'0000, kConnectIb), 100u);
 }
 
 // 508 words behind a value of 32 bytes. Of 508 places, 4096 random choices leave each out with probability
 // (1 - 1/508)^4096 = 0.0003.
-TEST(LockSlots, OfHashedLocksAreNearlyAllThatARecordHasRoomFor) {
+TEST(LockSlots, HashedLocksUseNearlyAllWordsBehindTheValue) {
   const std::uint64_t slots = distinct_lock_slots(KvLayout(4096, 32, hashed), 0x7f00'0000'0000, kConnectIb);
   EXPECT_GE(slots, 505u);
   EXPECT_LE(slots, 508u);
 }
 
-TEST(LockSlots, AreOneWhenNoAddressBitChooses) {
+TEST(LockSlots, ZeroAddressBitsGiveOneSlot) {
   EXPECT_EQ(distinct_lock_slots(KvLayout(4096, 32, apart), 0x7f00'0000'0000, 0), 1u);
 }
 
@@ -81,7 +81,7 @@ struct Value {
   KvFinding as(std::uint64_t key) const { return values.look_at(bytes.data(), key).finding; }
 };
 
-TEST(KvValues, SayWhichVersionTheyAreOf) {
+TEST(KvValues, HoldTheirVersion) {
   Value value;
   for (const std::uint64_t version : {0ull, 1ull, 12345ull, kMaxKvVersions - 1ull}) {
     value.values.fill(value.bytes.data(), 3, version);

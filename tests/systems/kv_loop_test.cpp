@@ -133,7 +133,7 @@ TEST(KvLoop, EveryRecordHoldsItsLastPutAndCountsThemAll) {
   }
 }
 
-TEST(KvLoop, WaitsForALockThatSomebodyHolds) {
+TEST(KvLoop, WaitsForALockThatAnotherClientHolds) {
   Store store(1);
   store.state.put_percent = 100;
   store.lock(0) = kTakeTicket;  // another client's
@@ -149,7 +149,7 @@ TEST(KvLoop, WaitsForALockThatSomebodyHolds) {
   EXPECT_EQ(store.state.counts.wrong, 0u);
 }
 
-TEST(KvLoop, SkipsATicketThatIsNotGivenBackForTheLease) {
+TEST(KvLoop, SkipsATicketThatIsHeldLongerThanTheLease) {
   Store store(1);
   store.state.put_percent = 100;
   store.state.lease = std::chrono::microseconds(1);
@@ -176,7 +176,7 @@ TEST(KvLoop, TakesAnotherTicketWhenItsOwnWasSkipped) {
   EXPECT_EQ(store.state.counts.wrong, 0u);
 }
 
-TEST(KvLoop, NoticesALockThatWasTakenAwayFromItsHolder) {
+TEST(KvLoop, DetectsALockThatItsHolderLost) {
   Store store(1);
   store.state.put_percent = 100;
   int writes = 0;
@@ -216,7 +216,7 @@ TEST(KvLoop, GivesUpAValueThatStaysTorn) {
   EXPECT_EQ(store.state.counts.given_up, store.state.counts.gets);
 }
 
-TEST(KvLoop, CountsAValueThatNobodyWrote) {
+TEST(KvLoop, CountsAValueThatNoClientWrote) {
   Store store(1);
   store.memory[5] ^= std::byte{0xff};
   store.run();
@@ -235,7 +235,7 @@ TEST(KvLoop, EndsOnAFailedCompletion) {
   EXPECT_EQ(store.tally.end.code, IBV_WC_REM_ACCESS_ERR);
 }
 
-TEST(KvLoop, GivesUpWhenTold) {
+TEST(KvLoop, GivesUpOnTheOrderToQuit) {
   Store store(1);
   store.device.hold_completions = true;
   store.run();

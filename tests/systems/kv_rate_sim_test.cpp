@@ -11,6 +11,7 @@
 namespace verbscope {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr const char* kFewClients = " --clients 2 --client_threads 3 --warmup 20us -D 60us ";
@@ -27,7 +28,7 @@ double store_mops(const Json& result) {
   return result.at("rate_mops").get<double>();
 }
 
-TEST(KvHerd, ServesEveryValueInEachWay) {
+TEST(KvHerd, ReturnsRightValuesWithEveryOption) {
   for (const char* options : {"",
                               "--prefetch off",
                               "--prefetch batch",
@@ -79,7 +80,7 @@ TEST(KvHerd, ServesWithTheShortestQueuesToo) {
   EXPECT_GT(test::count_of(herd_result("-t 18 --accesses 8" + std::string(kFewClients)), "gets"), 0u);
 }
 
-TEST(KvHerd, MeasuresExactlyWhatIsAsked) {
+TEST(KvHerd, MeasuresExactlyTheRequestedOperations) {
   for (const char* way : {"", "--batching", "--requests send"}) {
     const Json result = herd_result(std::string("--clients 2 --client_threads 2 -n 300 --warmup 5us ") + way);
     EXPECT_EQ(test::count_of(result, "ops"), 4u * 300) << way;
@@ -92,7 +93,7 @@ TEST(KvHerd, TheSameSeedGivesTheSameRecord) {
 }
 
 // One packet of twenty is dropped.
-TEST(KvHerd, WithLossEveryPutIsExecutedOnceAndNobodyWaitsForEver) {
+TEST(KvHerd, WithLossExecutesEveryPutOnceAndFinishes) {
   const TempDir folder;
   const std::string cluster = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.05}});
   for (const char* way : {"", "--prefetch off --zipf 0.99", "--batching --threads 2 -q 2", "--window 16 -s 500",
@@ -115,7 +116,7 @@ TEST(KvHerd, WithLossEveryPutIsExecutedOnceAndNobodyWaitsForEver) {
 
 // 51 clients have 204 requests under way, for which two threads have four places each: requests wait at the server, and
 // none is dropped.
-TEST(KvHerd, BySendARequestWaitsForAPlaceForItsResponse) {
+TEST(KvHerd, BySendARequestWaitsForRoomForItsResponse) {
   const Json result = herd_result("--requests send --threads 2 --tx_depth 4 --keys 20000 --warmup 50us -D 200us");
   test::expect_right_values(result, "send");
   EXPECT_EQ(test::count_of(result, "retries"), 0u);
@@ -123,7 +124,7 @@ TEST(KvHerd, BySendARequestWaitsForAPlaceForItsResponse) {
 }
 
 // 17 machines of three threads, four requests each.
-TEST(KvHerd, TooFewRecvsAreNamedWhereTheyLeaveNoRate) {
+TEST(KvHerd, TheErrorNamesTooFewRecvs) {
   const test::Ran ran = test::run_program(
       "kv_rate --fabric sim:cx3 --store herd --requests send --rx_depth 16 --keys 20000 -D 200us --longest 2ms");
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
@@ -131,7 +132,7 @@ TEST(KvHerd, TooFewRecvsAreNamedWhereTheyLeaveNoRate) {
 }
 
 // A log for a tenth of the keys, and a bucket for a hundred: the cache loses by both, and what it loses is not found.
-TEST(KvHerd, AGetFindsNothingOnlyWhereTheCacheHasLostIt) {
+TEST(KvHerd, GetsMissOnlyKeysThatTheCacheEvicted) {
   const Json by_log = herd_result("--log 65536 --put_percent 20" + std::string(kSmallStore));
   test::expect_right_values(by_log, "log");
   EXPECT_GT(test::count_of(by_log.at("evictions"), "log"), 0u);
@@ -176,7 +177,7 @@ TEST(KvHerd, BatchesShareADoorbell) {
 
 // The most popular key has a thirteenth of all requests (1 / (ln 20000 + 0.577), nearly), its thread as much more than
 // a sixth of the others.
-TEST(KvHerd, ASkewedLoadGoesToTheThreadsThatOwnItsKeys) {
+TEST(KvHerd, ASkewedLoadReachesTheThreadsThatOwnItsKeys) {
   const Json served = herd_result("--threads 6 --zipf 0.99" + std::string(kLoadedStore)).at("workers").at("served");
   ASSERT_EQ(served.size(), 6u);
   double sum = 0, most = 0;
@@ -189,7 +190,7 @@ TEST(KvHerd, ASkewedLoadGoesToTheThreadsThatOwnItsKeys) {
 }
 
 // A server that nobody loads: pushes itself through the pipeline by no-ops.
-TEST(KvHerd, NoOpsEndWhatNobodyElsePushes) {
+TEST(KvHerd, NoOpsFinishTheLastRequestsOfThePipeline) {
   const Json result = herd_result("--clients 1 --client_threads 1 --window 1 --warmup 20us -D 60us --keys 100");
   test::expect_right_values(result, "alone");
   // Two for each request.
@@ -197,27 +198,27 @@ TEST(KvHerd, NoOpsEndWhatNobodyElsePushes) {
               3);
 }
 
-TEST(KvHerd, RefusesWhatDoesNotGoTogether) {
+TEST(KvHerd, RejectsContradictoryOptions) {
   const auto refused = [](const std::string& options) {
     return test::refusal_of("kv_rate --fabric sim:cx3 " + options);
   };
   EXPECT_THAT(refused("-s 3"), HasSubstr("--size 3: a value has from 4 to 1000 bytes"));
   EXPECT_THAT(refused("-s 1001"), HasSubstr("--size 1001"));
-  EXPECT_THAT(refused("-c RC"), HasSubstr("--connection RC: requests of --store herd go by UC"));
+  EXPECT_THAT(refused("-c RC"), AllOf(HasSubstr("--connection RC"), HasSubstr("UC")));
   EXPECT_THAT(refused("--batching --prefetch pipeline"), HasSubstr("--prefetch pipeline"));
   EXPECT_THAT(refused("--requests send --prefetch pipeline"), HasSubstr("--prefetch pipeline"));
   EXPECT_THAT(refused("--max_batch 8"), HasSubstr("--max_batch 8"));
-  EXPECT_THAT(refused("--buckets 3"), HasSubstr("--buckets 3: a power of two"));
-  EXPECT_THAT(refused("--log 5000"), HasSubstr("--log 5000: a power of two"));
+  EXPECT_THAT(refused("--buckets 3"), AllOf(HasSubstr("--buckets 3"), HasSubstr("power of two")));
+  EXPECT_THAT(refused("--log 5000"), AllOf(HasSubstr("--log 5000"), HasSubstr("power of two")));
   EXPECT_THAT(refused("--window 129"), HasSubstr("--window 129"));
-  EXPECT_THAT(refused("-t 5"), HasSubstr("--tx_depth 5: with 2 requests in the pipeline more than 4, in whole rounds"));
-  EXPECT_THAT(refused("--accesses 8 -t 17"), HasSubstr("--tx_depth 17: with 8 requests in the pipeline more than 16"));
+  EXPECT_THAT(refused("-t 5"), AllOf(HasSubstr("--tx_depth 5"), HasSubstr("above 4")));
+  EXPECT_THAT(refused("--accesses 8 -t 17"), AllOf(HasSubstr("--tx_depth 17"), HasSubstr("above 16")));
   EXPECT_THAT(refused("--accesses 17"), HasSubstr("--accesses: expected a whole number, 0 to 16, got \"17\""));
-  EXPECT_THAT(refused("--accesses 2 --put_percent 50"), HasSubstr("--put_percent: with --accesses there is no store"));
+  EXPECT_THAT(refused("--accesses 2 --put_percent 50"), HasSubstr("--put_percent: with --accesses"));
   EXPECT_THAT(refused("--accesses 2 --buckets 64"), HasSubstr("--buckets: with --accesses"));
   EXPECT_THAT(refused("--accesses 2 --log 4096"), HasSubstr("--log: with --accesses"));
   EXPECT_THAT(refused("--accesses 2 --emulate"), HasSubstr("--emulate"));
-  EXPECT_THAT(refused("--accesses 2 --store pilaf"), HasSubstr("--accesses: of --store herd alone"));
+  EXPECT_THAT(refused("--accesses 2 --store pilaf"), HasSubstr("--accesses: only for --store herd"));
   EXPECT_THAT(refused("--accesses 0 --prefetch batch"), HasSubstr("--accesses 0 reads nothing"));
   EXPECT_THAT(refused("--validate"), HasSubstr("--validate"));
   EXPECT_THAT(refused("--events"), HasSubstr("--events"));
@@ -225,7 +226,7 @@ TEST(KvHerd, RefusesWhatDoesNotGoTogether) {
   EXPECT_THAT(test::refusal_of("kv_rate --fabric null --requests send"), HasSubstr("--requests send"));
 }
 
-TEST(KvEcho, EveryEchoIsRightInEachWay) {
+TEST(KvEcho, EchoesAreRightWithEveryOption) {
   for (const char* options : {"--accesses 0", "--accesses 0 --batching", "--accesses 1", "--accesses 16 -s 4",
                               "--accesses 8 --prefetch off -s 1000", "--accesses 3 --prefetch batch -I 0",
                               "--accesses 5 --batching -q 2 --threads 3", "--accesses 2 --batching --prefetch off",
@@ -241,7 +242,7 @@ TEST(KvEcho, EveryEchoIsRightInEachWay) {
   }
 }
 
-TEST(KvEcho, WithLossAnEchoIsAskedForAgain) {
+TEST(KvEcho, WithLossResendsRequests) {
   const TempDir folder;
   const std::string cluster = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.05}});
   for (const char* way : {"", "--prefetch off", "--requests send --window 2"}) {

@@ -8,6 +8,7 @@
 namespace verbscope {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 Json kv_record(const std::string& options) {
@@ -25,7 +26,7 @@ std::uint64_t count(const Json& record, const char* key) {
   return record.at("result").value(key, ~0ull);
 }
 
-TEST(Kv, ServesEveryValueAsItWasPut) {
+TEST(Kv, ReturnsEveryValueAsItWasPut) {
   for (const std::string options :
        {"-q 4 --put_percent 50", "-q 4 --put_percent 100 --keys 1",
         "-q 4 --put_percent 30 -s 16 --locks same --keys 10",
@@ -72,7 +73,7 @@ TEST(Kv, ExactlyTheItersAreMeasured) {
   EXPECT_EQ(count(record, "ops"), 1500u);
 }
 
-TEST(Kv, LocksThatAreTakenAreLookedAtAgain) {
+TEST(Kv, PollsTakenLocksAgain) {
   const Json record = kv_record("--fabric sim:cib --threads 2 -q 4 --put_percent 100 --keys 4");
   EXPECT_GT(count(record, "lock_retries"), 100u);
 }
@@ -129,12 +130,12 @@ std::string kv_refusal(const std::string& options) {
   return ran.err;
 }
 
-TEST(Kv, RefusesWhatMakesNoSense) {
+TEST(Kv, RejectsInvalidOptions) {
   EXPECT_THAT(kv_refusal("--put_percent 101"), HasSubstr("--put_percent"));
   EXPECT_THAT(kv_refusal("--keys 0"), HasSubstr("--keys"));
   EXPECT_THAT(kv_refusal("--locks near"), HasSubstr("--locks: expected same, hashed or apart"));
   EXPECT_THAT(kv_refusal("--window 0"), HasSubstr("--window"));
-  EXPECT_THAT(kv_refusal("--window 129"), HasSubstr("--window 129 is more than --tx_depth 128"));
+  EXPECT_THAT(kv_refusal("--window 129"), AllOf(HasSubstr("--window 129"), HasSubstr("--tx_depth 128")));
   EXPECT_THAT(kv_refusal("--lease 0"), HasSubstr("--lease: expected more than 0"));
   EXPECT_THAT(kv_refusal("--lease soon"), HasSubstr("--lease"));
   EXPECT_THAT(kv_refusal("--pages 1g"), HasSubstr("--pages: expected 4k or 2m"));
@@ -143,7 +144,7 @@ TEST(Kv, RefusesWhatMakesNoSense) {
   EXPECT_THAT(kv_refusal("-c UC"), HasSubstr("--connection UC"));
   EXPECT_THAT(kv_refusal("-l 2"), HasSubstr("--post_list 2"));
   EXPECT_THAT(kv_refusal("-Q 2"), HasSubstr("--cq_mod 2"));
-  EXPECT_THAT(kv_refusal("--header_only"), HasSubstr("--header_only: a value has bytes"));
+  EXPECT_THAT(kv_refusal("--header_only"), HasSubstr("--header_only"));
 }
 
 }  // namespace

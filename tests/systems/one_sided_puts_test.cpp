@@ -5,10 +5,10 @@
 
 #include <vector>
 
+#include "systems/one_sided/access.hpp"
 #include "systems/one_sided/client.hpp"
-#include "systems/one_sided/emulated.hpp"
 #include "systems/one_sided/ends.hpp"
-#include "systems/one_sided/server.hpp"
+#include "systems/one_sided/puts.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 
@@ -33,7 +33,7 @@ TEST(PutLayout, AMessageEndsWhereItsSlotEnds) {
   EXPECT_EQ(emulated.end_of(3), 128u);
 }
 
-TEST(PutPaths, TheSlotsOfAThreadLieTogetherAndApartFromOthers) {
+TEST(PutPaths, TheSlotsOfAThreadAreContiguousAndDisjoint) {
   const PutPaths paths{
       .layout = {.value_bytes = 32, .emulated = true, .window = 4}, .by_memory = true, .store_bytes = 100};
   std::vector<bool> used(paths.server_bytes(7, 3));
@@ -141,7 +141,7 @@ TEST(OneSidedServer, AnswersAgainWithoutExecutingAgainWhenItsAnswerWasLost) {
   EXPECT_EQ(server.state.counts.repeated, 1u);
 }
 
-TEST(OneSidedServer, CountsPutsOfKeysThatAreNotThere) {
+TEST(OneSidedServer, CountsPutsOfMissingKeys) {
   ServerEnd server;
   server.arrive(1, 0);
   EXPECT_EQ(server.pass(), 1);
@@ -150,7 +150,7 @@ TEST(OneSidedServer, CountsPutsOfKeysThatAreNotThere) {
 }
 
 // Messages by SEND: the one that is next is executed; one before it is answered again; one after a gap is left.
-TEST(OneSidedServer, TakesOfMessagesBySendTheNextOne) {
+TEST(OneSidedServer, TakesOnlyTheNextMessageBySend) {
   ServerEnd server;
   std::vector<ibv_recv_wr> recvs(4);
   std::vector<std::uint64_t> bodies(4 * server.layout.stride() / 8);

@@ -97,7 +97,7 @@ TEST(OneSidedStores, ValuesOfSeveralLinesAreSeenTornAndReadAgain) {
 }
 
 // Many READs outstanding and few keys: the places of items are used again before the items are READ.
-TEST(OneSidedStores, ItemsWhosePlacesWereGivenToOthersAreFound) {
+TEST(OneSidedStores, FindsItemsWhosePlacesWereReused) {
   const Json result =
       one_sided_result("--store pilaf --fabric sim:cx3 --put_percent 50 --keys 8 --window 16 --warmup 20us -D 100us");
   EXPECT_GT(number(result, "moved_reads"), 0u);
@@ -141,14 +141,14 @@ TEST(OneSidedStores, PilafsTableNeedsAsManyBucketsAsTheEmulation) {
   EXPECT_NEAR(result.at("index_reads_per_get").get<double>(), 1.6, 0.1);
 }
 
-TEST(OneSidedStores, OptionsThatMeanNothingAreRefused) {
+TEST(OneSidedStores, RejectsOptionsOfOtherStores) {
   const auto refused = [](const std::string& options) {
     return test::refusal_of("kv_rate --fabric sim:cx3 " + options);
   };
-  EXPECT_THAT(refused("--store pilaf --batching"), HasSubstr("--batching: of --store herd and cached alone"));
-  EXPECT_THAT(refused("--store farm --log 4096"), HasSubstr("--log: of --store herd and cached alone"));
+  EXPECT_THAT(refused("--store pilaf --batching"), HasSubstr("--batching: only for --store herd and cached"));
+  EXPECT_THAT(refused("--store farm --log 4096"), HasSubstr("--log: only for --store herd and cached"));
   EXPECT_THAT(refused("--store farm -c UC"), HasSubstr("--connection UC: READs need RC"));
-  EXPECT_THAT(refused("--store farm -Q 4"), HasSubstr("--cq_mod 4: each READ is looked at"));
+  EXPECT_THAT(refused("--store farm -Q 4"), HasSubstr("--cq_mod 4"));
   EXPECT_THAT(test::refusal_of("kv_rate --fabric null --store farm"), HasSubstr("--fabric null"));
 }
 

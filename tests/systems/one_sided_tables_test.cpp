@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "systems/one_sided/emulated.hpp"
+#include "systems/one_sided/access.hpp"
 #include "systems/one_sided/farm_table.hpp"
 #include "systems/one_sided/pilaf_table.hpp"
 #include "tests/microbench/scripted_device.hpp"
@@ -95,7 +95,7 @@ TEST(PilafTable, FindsEveryKeyAndNoOther) {
   }
 }
 
-TEST(PilafTable, TellsEveryTornBucketFromAWholeOne) {
+TEST(PilafTable, DetectsEveryTornBucket) {
   Filled<PilafTable> filled(PilafTable(10, 32, 1), 10);
   PilafPuts puts(filled.table, filled.region(), 0);
   for (std::uint64_t key = 0; key < 10; ++key) {
@@ -121,7 +121,7 @@ TEST(PilafTable, TellsEveryTornBucketFromAWholeOne) {
   }
 }
 
-TEST(PilafTable, KnowsAnItemWhosePlaceWasGivenToAnother) {
+TEST(PilafTable, DetectsAnItemWhosePlaceWasReused) {
   Filled<PilafTable> filled(PilafTable(10, 100, 1), 10);
   PilafPuts puts(filled.table, filled.region(), 0);
   GetCounts counts;
@@ -203,7 +203,7 @@ TEST(FarmTable, PutsReplaceValues) {
 }
 
 // A READ sees each line as a whole, but the lines at different moments.
-TEST(Lines, OnlyLinesOfOneWriteAreTakenForAnObject) {
+TEST(Lines, AcceptsOnlyLinesOfOneWrite) {
   constexpr std::uint64_t kBytes = 3 * kLineBytes - 20;
   std::vector<std::uint64_t> words(3 * kObjectLine / 8);
   auto* const lines = reinterpret_cast<std::byte*>(words.data());
@@ -245,7 +245,7 @@ TEST(Lines, AnObjectComesOutOfItsLinesInPlace) {
   EXPECT_TRUE(std::equal(object.begin(), object.end(), lines));
 }
 
-TEST(Lines, WhatIsKeptStaysAndTheRestIsWritten) {
+TEST(Lines, WritesAllButTheUnchangedBytes) {
   std::vector<std::uint64_t> words(2 * kObjectLine / 8);
   auto* const lines = reinterpret_cast<std::byte*>(words.data());
   std::vector<std::byte> object(90, std::byte{1}), got(90);

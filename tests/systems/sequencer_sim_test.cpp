@@ -82,7 +82,7 @@ TEST(Sequencer, CountsPastTheWrapOfTheLow32Bits) {
 
 // The 35 clients on a port have 560 requests open at each of its two QPs. Where these have 512 RECVs the adapter drops
 // some requests, the worker none.
-TEST(Spec, AnswersEveryRequestThatItTookWhenMoreComeThanItCanAnswer) {
+TEST(Spec, AnswersEveryRequestUnderOverload) {
   const std::string load = "--design spec --threads 2 --outstanding 32";
   EXPECT_EQ(test::count_of(sequencer_result(load).at("values"), "retries"), 0u);
   const Json values = sequencer_result(load + " --rx_depth 512").at("values");
@@ -91,7 +91,7 @@ TEST(Spec, AnswersEveryRequestThatItTookWhenMoreComeThanItCanAnswer) {
   EXPECT_EQ(values.at("received"), values.at("handed_out"));
 }
 
-TEST(Spec, AsksAgainTooEarlyWithoutHarm) {
+TEST(Spec, EarlyRetriesAreHarmless) {
   const Json values =
       sequencer_result("--design spec --batching --threads 10 --outstanding 16 --retry_after 20us -D 200us")
           .at("values");
@@ -113,7 +113,7 @@ TEST(Spec, CorrectsAGuessOnlyWhenItIsWrong) {
   EXPECT_LE(at_the_wrap, 2 * 24u);
 }
 
-TEST(Sequencer, MeasuresExactlyWhatIsAsked) {
+TEST(Sequencer, MeasuresExactlyTheRequestedOperations) {
   for (const char* design : {"herd --batching", "spec --batching", "atomic"}) {
     const Json result =
         sequencer_result(std::string("--clients 2 --client_threads 2 -n 300 --warmup 5us --design ") + design);
@@ -227,7 +227,7 @@ TEST(Atomic, OneOperationAPcieRoundTripWhateverTheClientsDo) {
   EXPECT_LT(many, 3);
 }
 
-TEST(Atomic, SaysWhetherRequestsWaitForTheCounter) {
+TEST(Atomic, ReportsWhetherRequestsWaitForTheCounter) {
   const auto bottleneck = [](const char* load) {
     return sequencer_result(std::string("--design atomic --warmup 300us -D 300us --clients 1 --client_threads 1 ") +
                             load)
@@ -238,15 +238,15 @@ TEST(Atomic, SaysWhetherRequestsWaitForTheCounter) {
   EXPECT_EQ(bottleneck("--outstanding 1"), "too few requests outstanding");
 }
 
-TEST(Sequencer, TakesTheTransportThatItHasAnyhow) {
+TEST(Sequencer, AcceptsItsOwnTransport) {
   for (const char* options : {"--design herd -c UC", "--design spec -c UD", "--design atomic -c RC"}) {
     expect_whole(sequencer_result(options + std::string(kSmall)).at("values"), options);
   }
 }
 
-TEST(Sequencer, RefusesWhatItCannotDo) {
+TEST(Sequencer, RejectsInvalidOptions) {
   for (const auto& [options, reason] : std::vector<std::pair<std::string, std::string>>{
-           {"--fabric null", "nobody asks"},
+           {"--fabric null", "--fabric null"},
            {"--fabric sim:cib -s 4", "--size 4"},
            {"--fabric sim:cib --design atomic --batching", "--batching"},
            {"--fabric sim:cib -l 4", "--post_list 4"},
@@ -255,7 +255,7 @@ TEST(Sequencer, RefusesWhatItCannotDo) {
            {"--fabric sim:cib --design herd -c RC", "--connection RC"},
            {"--fabric sim:cib --design spec -c UC", "--connection UC"},
            {"--fabric sim:cib --design atomic -c UD", "--connection UD"},
-           {"--fabric sim:cib --design atomic --retry_after 1us", "lost"},
+           {"--fabric sim:cib --design atomic --retry_after 1us", "--retry_after"},
            {"--fabric sim:cib --design atomic --max_batch 16", "--max_batch"}}) {
     const test::Ran ran = test::run_program("sequencer " + options);
     EXPECT_EQ(ran.exit_code, 2) << options;

@@ -35,7 +35,7 @@ struct SpecClientEnd {
   ThreadTally tally;
   std::uint64_t counter;
   ValueAudit audit;
-  QpBook book{{{.qpn = 20}, {.qpn = 21}}};
+  QpIndex qps{{{.qpn = 20}, {.qpn = 21}}};
   ibv_send_wr request{};
   std::vector<Asked> asked = std::vector<Asked>(2 * kOutstanding);
   std::vector<SpecLane> lanes = std::vector<SpecLane>(2);
@@ -58,7 +58,7 @@ struct SpecClientEnd {
       : counter(start),
         audit(start),
         queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}},
-        state{{.cq = device.cq(), .queues = queues, .retry_after = Picos(100'000), .goal = 40}, Receipts(audit)} {
+        state{{{.cq = device.cq(), .goal = 40}, queues, Picos(100'000)}, Receipts(audit)} {
     for (std::uint32_t i = 0; i < 2; ++i) {
       lanes[i].slots = std::span(asked).subspan(std::size_t{i} * kOutstanding, kOutstanding);
       lanes[i].to.remote_qpn = 20 + i;
@@ -73,7 +73,7 @@ struct SpecClientEnd {
     request.opcode = IBV_WR_SEND_WITH_IMM;
     asker.state = &state;
     asker.lanes = lanes;
-    asker.book = &book;
+    asker.qps = &qps;
     asker.request = &request;
     asker.recvs = {.ring = {.qp = device.add_qp(),
                             .ring = recvs.data(),
@@ -151,7 +151,7 @@ TEST(SpecClient, ALateAnswerToARequestThatWasSentAgainIsInOrder) {
   EXPECT_EQ(receipts.disordered, 1u);
 }
 
-TEST(SpecClient, AsksAgainWhenAQpIsSilent) {
+TEST(SpecClient, ResendsWhenAQpIsSilent) {
   SpecClientEnd client(0);
   client.state.goal = 1;
   client.node.on_idle = [&] {

@@ -30,7 +30,7 @@ struct SpecServerEnd {
   std::vector<RecvLane> recvs;
   std::vector<std::uint32_t> reserved = std::vector<std::uint32_t>(1);
   std::vector<ResponseTarget> clients = std::vector<ResponseTarget>(2);
-  QpBook book{{{.qpn = 9, .lid = 1}, {.qpn = 9, .lid = kLidOfSecond}}};
+  QpIndex qps{{{.qpn = 9, .lid = 1}, {.qpn = 9, .lid = kLidOfSecond}}};
   std::uint64_t counter = 0;
   SpecWorker state;
   struct Ask {
@@ -61,7 +61,7 @@ struct SpecServerEnd {
     state.recvs = recvs;
     state.reserved = reserved;
     state.clients = clients;
-    state.book = &book;
+    state.qps = &qps;
     state.waiting.resize(32);
     state.counter = &counter;
     state.batching = batching;

@@ -8,9 +8,7 @@
 
 #include "systems/store/cache.hpp"
 #include "systems/store/client_oracle.hpp"
-#include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
-#include "systems/store/zipf.hpp"
 
 namespace verbscope {
 namespace {
@@ -33,7 +31,7 @@ TEST(Zipf, TheFirstRanksHaveTheirShares) {
   }
 }
 
-TEST(Zipf, OfOneThingTakesThatOne) {
+TEST(Zipf, OneThingHasRankZero) {
   const Zipf zipf(1, 0.99);
   for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(zipf.rank(mix(i)), 0u);
 }
@@ -69,7 +67,7 @@ TEST(StoreWorkload, HasItsShareOfPutsAndAllKeysAlike) {
   for (const int times : keys) EXPECT_NEAR(times, 10'000, 5 * std::sqrt(10'000));
 }
 
-TEST(StoreWorkload, NoHalfOfAHashIsZeroAndThreadsOwnTheSameShare) {
+TEST(StoreWorkload, HashesHaveNoZeroHalfAndThreadsOwnEqualShares) {
   const StoreWorkload workload(options_of(60'000, 5), 1);
   std::vector<int> owned(6);
   for (std::uint64_t key = 0; key < 60'000; ++key) {
@@ -80,7 +78,7 @@ TEST(StoreWorkload, NoHalfOfAHashIsZeroAndThreadsOwnTheSameShare) {
   for (const int keys : owned) EXPECT_NEAR(keys, 10'000, 500);
 }
 
-TEST(StoreValues, SayWhichPutWroteThem) {
+TEST(StoreValues, NameThePutThatWroteThem) {
   for (const std::size_t bytes : {4u, 5u, 7u, 8u, 9u, 32u, 60u, 1000u}) {
     const StoreValues values(1, bytes);
     std::vector<std::byte> value(bytes);
@@ -135,7 +133,7 @@ struct BookEnd {
   StoreVersion of(const StoreRequest& request) const { return {1, request.number}; }
 };
 
-TEST(ClientOracle, TakesForRightWhatAPutOfTheKeyWrote) {
+TEST(ClientOracle, AcceptsValuesOfPutsOfTheKey) {
   for (const std::size_t size : {4u, 8u, 32u, 1000u}) {
     BookEnd end(size);
     end.get(0, StoreVersion());
@@ -146,7 +144,7 @@ TEST(ClientOracle, TakesForRightWhatAPutOfTheKeyWrote) {
   }
 }
 
-TEST(ClientOracle, RefusesWhatNoPutOfTheKeyWrote) {
+TEST(ClientOracle, RejectsOtherValues) {
   BookEnd end;
   end.get(0, end.other(1, 0));     // a PUT of another key
   end.get(0, StoreVersion(3, 0));  // there is no such client
@@ -157,7 +155,7 @@ TEST(ClientOracle, RefusesWhatNoPutOfTheKeyWrote) {
   EXPECT_EQ(end.oracle.counts.wrong, 4u);
 }
 
-TEST(ClientOracle, KnowsATornValue) {
+TEST(ClientOracle, DetectsATornValue) {
   BookEnd end;
   const StoreRequest request = end.next(false, 0);
   std::vector<std::byte> newer(32);
@@ -169,7 +167,7 @@ TEST(ClientOracle, KnowsATornValue) {
   EXPECT_EQ(end.oracle.counts.wrong, 0u);
 }
 
-TEST(ClientOracle, AnAcknowledgedPutIsTheOldestThatMayCome) {
+TEST(ClientOracle, RejectsValuesOlderThanAnAcknowledgedPut) {
   for (const std::size_t size : {4u, 32u}) {
     BookEnd end(size);
     const StoreRequest first = end.put(0);
@@ -189,7 +187,7 @@ TEST(ClientOracle, AnAcknowledgedPutIsTheOldestThatMayCome) {
   }
 }
 
-TEST(ClientOracle, AGetThatWasAskedBeforeThePutWasDoneMayMissIt) {
+TEST(ClientOracle, AGetSentBeforeThePutCompletedMayMissIt) {
   BookEnd end;
   StoreRequest put = end.next(true, 0);
   const StoreRequest get = end.next(false, 0);
@@ -198,12 +196,12 @@ TEST(ClientOracle, AGetThatWasAskedBeforeThePutWasDoneMayMissIt) {
   EXPECT_EQ(end.oracle.counts.stale, 0u);
 }
 
-TEST(ClientOracle, CountsTheWindowAnew) {
+TEST(ClientOracle, BeginsTheIntervalWithZeroCounts) {
   BookEnd end;
   end.put(0);
   end.oracle.missed(end.next(false, 0), Picos(5), true);
   EXPECT_EQ(end.oracle.counts.window_gets + end.oracle.counts.window_puts + end.oracle.counts.window_misses, 3u);
-  end.oracle.begin_window();
+  end.oracle.begin_interval();
   EXPECT_EQ(end.oracle.counts.window_gets + end.oracle.counts.window_puts + end.oracle.counts.window_misses, 0u);
   EXPECT_EQ(end.oracle.put_latency.count(), 0u);
   EXPECT_EQ(end.oracle.done(), 2u);
@@ -214,12 +212,12 @@ Json found_nothing(std::uint64_t clients, std::uint64_t no_slot, std::uint64_t n
           {"failed_gets", {{"no_slot", no_slot}, {"other_key", 1}, {"log_lost", 1}, {"never_lost", never_lost}}}};
 }
 
-TEST(CacheJudge, ClientsFindNothingOnlyWhereTheCacheHasLostTheKey) {
-  EXPECT_EQ(judge_cache(found_nothing(12, 10, 0)), "");
-  EXPECT_EQ(judge_cache(found_nothing(9, 10, 0)), "");  // three were asked again
-  EXPECT_THAT(judge_cache(found_nothing(13, 10, 0)), HasSubstr("13 GETs found nothing, the server says that of 12"));
-  EXPECT_THAT(judge_cache(found_nothing(12, 10, 2)), HasSubstr("2 GETs of keys that its cache has never lost"));
-  EXPECT_EQ(judge_cache(Json::object()), "");  // an echo
+TEST(CacheJudge, ClientsMissOnlyKeysThatTheCacheEvicted) {
+  EXPECT_EQ(check_cache(found_nothing(12, 10, 0)), "");
+  EXPECT_EQ(check_cache(found_nothing(9, 10, 0)), "");  // three were asked again
+  EXPECT_THAT(check_cache(found_nothing(13, 10, 0)), AllOf(HasSubstr("13 GETs"), HasSubstr("12 at the server")));
+  EXPECT_THAT(check_cache(found_nothing(12, 10, 2)), AllOf(HasSubstr("2 GETs"), HasSubstr("never evicted")));
+  EXPECT_EQ(check_cache(Json::object()), "");  // an echo
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // The account of received values: each once, and none from elsewhere.
-#include "systems/sequencer/value_audit.hpp"
-
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -15,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kFirst = (std::uint64_t{1} << 32) - 3;
 
-TEST(ValueAudit, RefusesWhatItHasNotedAndWhatLiesOutside) {
+TEST(ValueAudit, RejectsRepeatedValuesAndValuesOutside) {
   ValueAudit audit(kFirst);
   EXPECT_TRUE(audit.note(kFirst));
   EXPECT_TRUE(audit.note(kFirst + 100));
@@ -35,7 +33,7 @@ TEST(ValueAudit, CountsThoseBelowALimit) {
   EXPECT_EQ(audit.noted(131), 5u);
 }
 
-TEST(ValueAudit, MergesWhatAnotherProcessHasNoted) {
+TEST(ValueAudit, MergesTheValuesOfAnotherProcess) {
   ValueAudit here(kFirst), there(kFirst);
   for (std::uint64_t i = 0; i < 200; i += 3) here.note(kFirst + i);
   for (std::uint64_t i = 1; i < 200; i += 3) there.note(kFirst + i);
@@ -61,7 +59,7 @@ TEST(ValueAudit, ThreadsOfAProcessShareOne) {
   EXPECT_EQ(audit.noted(1000), 1000u);
 }
 
-TEST(Fingerprint, TellsOneSetFromAnother) {
+TEST(Fingerprint, DiffersBetweenSets) {
   std::uint64_t sum = 0;
   for (const std::uint64_t value : {12u, 10u, 11u}) sum += mix(value);
   EXPECT_EQ(sum, fingerprint_of_range(10, 3));
