@@ -89,7 +89,7 @@ void SimLink::start() {
       cluster_.add_thread(static_cast<int>(n), static_cast<int>(t), [&threads, &control, t](SimNode& sim_node) {
         threads.tally(t).started = sim_node.now();
         threads.workload(t).run(sim_node, control, threads.tally(t));
-        threads.tally(t).tell_ended();
+        threads.tally(t).set_ended();
       });
     }
   }

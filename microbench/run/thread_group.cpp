@@ -59,7 +59,7 @@ void ThreadGroup::start() {
       ThreadTally& tally = node_.threads().tally(t);
       tally.started = node.now();
       node_.threads().workload(t).run(node, control_, tally);
-      tally.tell_ended();
+      tally.set_ended();
     });
   }
   controller_cores_.emplace(cores_.controller());

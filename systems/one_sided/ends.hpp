@@ -110,7 +110,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     one_sided_client_loop(node, state_, control, tally);
-    window_ = tally.window.end - tally.window.begin;
+    window_ = tally.interval.end - tally.interval.begin;
   }
 
   bool active() const override { return true; }

@@ -73,7 +73,7 @@ TEST(AtomicLoop, FetchAndAddsSumUpToTheOperationsDone) {
     atomic_loop(thread.node, thread.state, thread.control, thread.tally);
     EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
     EXPECT_EQ(thread.sum(), thread.retired());
-    EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 1000u);
+    EXPECT_EQ(thread.tally.interval.end_ops - thread.tally.interval.begin_ops, 1000u);
     EXPECT_THAT(thread.memory, Each(testing::Gt(0u)));
   }
 }

@@ -96,7 +96,7 @@ TEST(RecvLoop, MeasuresExactlyTheGoal) {
     thread.message(0);
   };
   recv_loop<true, false>(thread.node, thread.state, thread.control, thread.tally);
-  EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 10u);
+  EXPECT_EQ(thread.tally.interval.end_ops - thread.tally.interval.begin_ops, 10u);
 }
 
 TEST(RecvLoop, StopsOnAFailedCompletion) {
@@ -119,7 +119,7 @@ TEST(RecvLoop, EndsAfterTheStopEvenWhileMessagesGoOn) {
   };
   recv_loop<false, false>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.queues[0].received, 60u);
-  EXPECT_EQ(thread.tally.window.end_ops, 50u);
+  EXPECT_EQ(thread.tally.interval.end_ops, 50u);
 }
 
 TEST(RecvLoop, OfAClientClosesItsWindowWhenTheStopComesAfterTheLastMessage) {

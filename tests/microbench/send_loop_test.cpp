@@ -63,8 +63,8 @@ TEST(SendLoop, MeasuresExactlyTheGoal) {
   SendThread thread(2, 4, 8, 32);
   thread.run(8 * 50);
   EXPECT_TRUE(thread.tally.closed());
-  EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 400u);
-  EXPECT_GT(thread.tally.window.end, thread.tally.window.begin);
+  EXPECT_EQ(thread.tally.interval.end_ops - thread.tally.interval.begin_ops, 400u);
+  EXPECT_GT(thread.tally.interval.end, thread.tally.interval.begin);
 }
 
 TEST(SendLoop, LeavesNothingOutstandingAndEndsEachQueueOnASignal) {
@@ -100,7 +100,7 @@ TEST(SendLoop, SpecialisationsDoTheSame) {
   plain.run(500);
   special.run<SendTraits{true, true, true}>(500);
   EXPECT_EQ(plain.device.posts, special.device.posts);
-  EXPECT_EQ(plain.tally.window.end_ops, special.tally.window.end_ops);
+  EXPECT_EQ(plain.tally.interval.end_ops, special.tally.interval.end_ops);
   EXPECT_EQ(plain.device.polls, special.device.polls);
 }
 
@@ -144,8 +144,8 @@ TEST(SendLoop, ClosesTheWindowAtTheFirstCompletionAfterTheStop) {
   };
   thread.device.completions_per_poll = 1;
   thread.run(MeasuredInterval::kNoGoal);
-  EXPECT_EQ(thread.tally.window.begin_ops, 1u);
-  EXPECT_EQ(thread.tally.window.end_ops, 100u);
+  EXPECT_EQ(thread.tally.interval.begin_ops, 1u);
+  EXPECT_EQ(thread.tally.interval.end_ops, 100u);
 }
 
 // Two queues whose completions, of eight requests each, come together, every 800th time that the thread finds nothing.
@@ -168,8 +168,8 @@ TEST(SendLoop, EachQueueHasAWindowOfItsOwnWhereCompletionsComeInBursts) {
     if (thread.tally.closed()) thread.control.phase = Phase::stop;
   };
   thread.run(MeasuredInterval::kNoGoal);
-  ASSERT_EQ(thread.tally.queue_windows.size(), 2u);
-  for (const IntervalBounds& window : thread.tally.queue_windows) {
+  ASSERT_EQ(thread.tally.queue_intervals.size(), 2u);
+  for (const IntervalBounds& window : thread.tally.queue_intervals) {
     EXPECT_EQ(window.half_ops - window.begin_ops, 16u);  // at 2400 and 3200
     EXPECT_EQ(window.end_ops - window.half_ops, 16u);    // at 4000 and 4800
     EXPECT_LT(window.begin, window.half);
@@ -185,7 +185,7 @@ TEST(SendLoop, EachQueueDoesItsShareOfTheGoal) {
   thread.run(2 * 50);
   for (const IntervalBounds& window : windows) EXPECT_EQ(window.end_ops - window.begin_ops, 50u);
   EXPECT_TRUE(thread.tally.closed());
-  EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 100u);
+  EXPECT_EQ(thread.tally.interval.end_ops - thread.tally.interval.begin_ops, 100u);
   EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
 }
 
