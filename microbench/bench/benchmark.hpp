@@ -56,7 +56,7 @@ struct Lane {
   std::vector<LanePeer> peers;  // one, or on UD at the server one for every client
 };
 
-// What a thread gets to build its data path.
+// The arguments of Benchmark::setup: everything that a thread's data path needs.
 struct ThreadSetup {
   const Operation& operation;
   const Topology& topology;
@@ -73,7 +73,8 @@ struct ThreadSetup {
   LocalRegion region;
   std::vector<Lane> lanes;
   bool huge_pages;
-  // Threads that share QPs: the completions that they take for each other, and the number of this thread among them.
+  // For threads that share QPs: the completions that they poll for each other, and the number of this thread among
+  // them.
   SharedCompletions* shared = nullptr;  // null: the thread has its own QPs
   std::uint32_t member = 0;
 };
@@ -83,7 +84,7 @@ class Workload {
  public:
   virtual ~Workload() = default;
 
-  // step: runs until the phase is `stop` and what was posted is complete (active), or until told to quit.
+  // Runs until the phase is `stop` and every posted request is complete (active), or until RunControl::quit.
   virtual void run(HostNode& node, const RunControl& control, ThreadTally& tally) = 0;
   virtual void run(SimNode& node, const RunControl& control, ThreadTally& tally) = 0;
 
@@ -96,8 +97,8 @@ class Workload {
   virtual std::uint64_t sent_to(std::uint32_t /*node*/) const { return 0; }
   virtual std::uint64_t received() const { return 0; }
   virtual std::uint64_t wrong() const { return 0; }
-  // Operations counted while each of its queues completes once, if a completion stands for many operations of one of
-  // several queues. 0: operations are counted one by one, or belong to one queue.
+  // Operations per round, in which each queue of the thread has one completion, if a completion stands for many
+  // operations of one of several queues. 0: operations are counted one by one, or belong to one queue.
   virtual std::uint64_t round() const { return 0; }
   // Messages that were validated.
   virtual std::uint64_t checked() const { return received(); }
@@ -114,11 +115,11 @@ struct QueueNeeds {
   std::uint32_t send_sge = 1;
   std::uint32_t recv_sge = 1;
   std::uint32_t inline_bytes = 0;
-  // Most completions in the CQ of a QP, or of a shared receive queue, without errors.
+  // Largest number of completions in the CQ, per QP or per shared receive queue, in a run without errors.
   std::uint32_t completions = 1;
 };
 
-// Access rights of memory that no thread polls: writes to it may pass each other on PCIe.
+// Access rights of memory that no thread polls: PCIe may reorder writes to it.
 constexpr int unwatched(const Operation& op, int access = IBV_ACCESS_LOCAL_WRITE) {
   return op.relaxed_ordering ? access | int{IBV_ACCESS_RELAXED_ORDERING} : access;
 }
@@ -131,8 +132,8 @@ struct RegionNeeds {
   bool huge_pages = false;  // 2 MB
 };
 
-// A counter of simulated adapters (docs/records.md, extra) that counts each operation of the rate once, summed over the
-// adapters of a side, or over all.
+// A counter of simulated adapters (`extra` in docs/records.md) that counts each operation of the rate once. It is
+// summed over the adapters of `side`; without a side, over all adapters.
 struct OperationCount {
   std::optional<Side> side = Side::server;
   std::string name;
@@ -151,25 +152,23 @@ class Benchmark {
   virtual Description describe() const = 0;
   // True if it has no peers: threads of one machine, on the fabric host.
   virtual bool local() const { return false; }
-  // Registers options of its own; they become part of the record and of what both sides must agree on.
+  // Registers the benchmark's own options. They become part of the record, and both sides must agree on them.
   virtual void options(OptionTable&) {}
-  // Called for each point, with the options read and not checked yet: checks its own options, and may set common
-  // options that these imply. Throws UsageError.
+  // Checks the benchmark's own options, and may set common options that these imply. Called for each point, before the
+  // common options are checked. Throws UsageError.
   virtual void adjust(Options&) {}
-  // The payloads, in bytes, of several points that follow each other; empty: one point, from the options. Throws
-  // UsageError.
+  // The payloads of the points to run, in bytes; empty: one point, from the options. Throws UsageError.
   virtual std::vector<std::uint32_t> points(const Options&) const { return {}; }
   // The part of the plan that the benchmark decides; make_plan completes it.
   virtual Plan draft() const = 0;
-  // At the server, before the threads are set up. `core`: of the first thread.
+  // Called at the server before the threads are set up. `core`: of the first thread.
   virtual void prepare(const Plan&, int /*core*/) {}
-  // The counter of simulated adapters that counts the operations; nothing: none does, as an operation is several
-  // messages or a part of one. Default: messages sent by the side that posts, or received by a side that makes the
-  // rate.
+  // The counter of simulated adapters that counts the operations; nothing: an operation is several messages, or a part
+  // of one. Default: messages sent, if the side that posts makes the rate, else messages received.
   virtual std::optional<OperationCount> operation_count() const;
   // The key of the result, in Mops, that the model bounds.
   virtual std::string bounded_rate() const { return "rate_mops"; }
-  // Whether each operation of the rate moves one payload of --size, so that their product is a bandwidth.
+  // True if each operation of the rate moves one payload of --size, so that their product is a bandwidth.
   virtual bool moves_payloads() const { return true; }
   virtual QueueNeeds needs(const Operation& operation, Side side) const = 0;
   // The needs of the UD QPs of ClientQps.
@@ -178,22 +177,22 @@ class Benchmark {
   virtual RegionNeeds region(const Operation&, Side, std::uint32_t /*qps*/) const { return {}; }
   // Every QP gets a second one of this transport, with the same partners, needs and CQ.
   virtual std::optional<Transport> companion(const Operation&) const { return std::nullopt; }
-  // Fills the region before peers learn of it; it is zeroed otherwise.
+  // Fills the region, which is zeroed, before its address is sent to the peers.
   virtual void fill(const Operation&, Side, std::span<std::byte> /*region*/) const {}
   virtual std::unique_ptr<Workload> setup(const ThreadSetup& setup) const = 0;
 
-  // After the run: keys that one node's threads add to the node's result, a client's to result.clients[i].result. A
-  // client sends them to the server: a few kilobytes at most.
+  // After the run: the keys that the threads of one node add to its result (a client's: result.clients[i].result). A
+  // client sends them to the server: at most a few kilobytes.
   virtual Json results(const std::vector<const Workload*>& threads) const;
   // At the server, after results, counters and prediction.
   virtual void finish(Outcome&) const {}
   // Lines for the console, each ending in a newline.
   virtual std::string report(const Json& /*result*/) const { return ""; }
-  // The console prints several points as a table: the heading and the line of a point after its payload. Empty: rate
-  // and bandwidth.
+  // The console prints several points as a table, each line with the payload first. These are the other columns: the
+  // heading, and the cells of a point. Empty: rate and bandwidth.
   virtual std::string row_heading(const Json& /*result*/) const { return ""; }
   virtual std::string row(const Json& /*result*/) const { return ""; }
-  // The closed-form model of the machine under test. Throws Error where it has none.
+  // The closed-form model of the machine under test. Throws Error if there is none.
   virtual Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const = 0;
   // The model after the run, if it depends on the result, such as the sizes of batches.
   virtual Prediction predict_run(const ClusterWire& cluster, const Operation& operation, int ports,
@@ -205,8 +204,8 @@ class Benchmark {
 // The operation as the model names it.
 VerbShape verb_shape(const Operation& operation, int ports);
 
-// The model of a receiver fetches whole groups of RECVs. Throws Error if a receive queue of `posted` RECVs has no whole
-// group left while `in_use` of them are used and not posted again: the number fetched at once then varies.
+// The model of a receiver assumes that the adapter fetches whole groups of RECVs. Throws Error if a receive queue of
+// `posted` RECVs may hold less than a group while `in_use` of them wait to be posted again.
 void check_recv_groups(const ClusterWire& cluster, const Operation& operation, std::uint64_t posted,
                        std::uint64_t in_use);
 

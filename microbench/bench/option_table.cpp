@@ -76,7 +76,7 @@ OptionTable::Entry& OptionTable::add_choice(const std::string& names, const std:
 void OptionTable::unsupported(const std::string& option, const std::vector<std::string>& words) {
   const auto refuse = [option, words](std::string& text) {
     const auto same = [&text](const std::string& word) { return same_word(word, text); };
-    if (std::ranges::any_of(words, same)) fail_usage("{} {}: {} is not supported", option, text, text);
+    if (std::ranges::any_of(words, same)) fail_usage("{} {}: not supported", option, text);
     return std::string();
   };
   app_.get_option(option)->transform(CLI::Validator(refuse, ""));

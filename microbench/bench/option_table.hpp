@@ -1,5 +1,5 @@
-// The one list of a benchmark's options: it feeds the command line, --describe for the harness, and the record's
-// config.
+// The list of a benchmark's options, used for the command line, for --describe (read by the harness), and for `config`
+// in the record.
 #pragma once
 
 #include <algorithm>
@@ -33,22 +33,22 @@ struct OptionalOf<std::optional<T>> {
 };
 }  // namespace detail
 
-// Options register a name ("-s,--size", long names with `_`), the variable they set, what is allowed, and a help text.
-// The variable's value at that time is the default; an empty std::optional says that the program chooses. The variables
-// must outlive the table.
+// An option has a name ("-s,--size", long names with `_`), the variable that it sets, the allowed values, and a help
+// text. The value of the variable at registration is the default; with an empty std::optional the program chooses. The
+// variables must outlive the table.
 class OptionTable {
  public:
   explicit OptionTable(CLI::App& app) : app_(app) {}
 
-  // Options that are registered from here on stand under this title in --help: "The operation".
+  // Sets the --help group of the options that are registered next: "The operation".
   void group(const std::string& title) { group_ = title; }
 
-  // A whole number from `low` to `high`. T is an integer or an optional of one; option_table.cpp lists those that there
-  // are. `keep` false keeps it out of the record.
+  // A whole number from `low` to `high`. T is an integer or an optional of one; option_table.cpp lists the instances.
+  // `keep` false: the option is not in the record.
   template <class T>
   void integer(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
                typename detail::OptionalOf<T>::type high, const std::string& help, bool keep = true);
-  // The same for a number of bytes, which may be given as 4k, 2M or 1G (parse_bytes).
+  // A number of bytes, also with a unit: 4k, 2M or 1G (parse_bytes).
   template <class T>
   void bytes(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
              typename detail::OptionalOf<T>::type high, const std::string& help);
@@ -56,15 +56,15 @@ class OptionTable {
   // A number above 0.
   void number(const std::string& names, std::optional<double>& value, const std::string& help);
   void flag(const std::string& names, bool& value, const std::string& help, bool keep = true);
-  // `allowed` is a sentence about the text; `keep` as above.
+  // `allowed`: a phrase about the allowed texts; `keep` as above.
   void text(const std::string& names, std::string& value, const std::string& allowed, const std::string& help,
             bool keep = true);
   enum class Zero { refused, allowed };
-  // A time with a unit; the record has it in seconds under NAME_s.
+  // A time with a unit; in the record NAME_s, in seconds.
   void duration(const std::string& names, std::optional<Picos>& value, const std::string& help,
                 Zero zero = Zero::refused);
 
-  // One of a list of words, each with its meaning; it is taken in either case.
+  // One of a list of words, each with its value; upper or lower case.
   template <class E>
   void choice(const std::string& names, E& value, const std::vector<std::pair<std::string, E>>& words,
               const std::string& help) {
@@ -81,14 +81,14 @@ class OptionTable {
     });
   }
 
-  // Says of an option that is registered, in --help and describe(), what this benchmark makes of it: `fallback` is its
-  // default, null where the program chooses. `help` empty: as it was.
+  // Changes the default (null: the program chooses) and the help text (empty: unchanged) of a registered option, in
+  // --help and describe().
   void restate(const std::string& option, const Json& fallback, const std::string& help = "");
 
-  // Of a choice that is registered: the words that make sense in this benchmark. Others are accepted, for the plan to
-  // refuse with its reason.
+  // Lists only these words of a registered choice in --help and describe(). The others are still accepted here; the
+  // plan refuses them with a reason.
   void offer(const std::string& option, const std::vector<std::string>& words);
-  // The same where the program chooses when it is not given; it stays out of the record.
+  // A choice that the program makes if the option is not given; it is not in the record.
   template <class E>
   void optional_choice(const std::string& names, std::optional<E>& value,
                        const std::vector<std::pair<std::string, E>>& words, const std::string& help) {
@@ -99,18 +99,18 @@ class OptionTable {
     };
     add_choice(names, allowed, set, help, [] { return Json(); }).keep = false;
   }
-  // Words of other tools for an option that was registered: they are refused by name.
+  // Refuses these words of a registered option, with a message of its own: other tools have them.
   void unsupported(const std::string& option, const std::vector<std::string>& words);
 
-  // Whether the person gave it, be it with the default's value: "--size".
+  // True if the option ("--size") is on the command line, also with its default value.
   bool given(const std::string& option) const;
 
   // {"benchmark", "summary", "example", "options": [{"name", "group", "type", "default", "allowed", "help"}]};
-  // `example` are the options of a command line that shows what the benchmark is for.
+  // `example`: the options of a typical command line.
   Json describe(const std::string& benchmark, const std::string& summary, const std::string& example) const;
-  // {"size": 64, ...}: the values now, in the order of registration; null where the program chooses.
+  // {"size": 64, ...}: the values now, in the order of registration; null if the program chooses.
   Json values() const;
-  // The names of the options that were given with another value than their default: ["size"].
+  // The names of the options that were given with a value that is not the default: ["size"].
   Json changed() const;
 
  private:
@@ -129,7 +129,7 @@ class OptionTable {
   Entry& add_choice(const std::string& names, const std::vector<std::string>& words,
                     const std::function<void(const std::string&)>& set, const std::string& help,
                     std::function<Json()> value);
-  // Gives `option` its place and its words in --help, and the table its entry.
+  // Sets the group, type and default of `option` in --help, and adds it to the table.
   Entry& add(CLI::Option* option, const std::string& type, Json allowed, const std::string& help,
              std::function<Json()> value);
 

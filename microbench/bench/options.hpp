@@ -22,11 +22,11 @@ struct QpSettings {
   std::uint32_t traffic_class = 0;           // of the GRH
   std::uint32_t flow_label = 0;              // of the GRH
   std::uint32_t pkey_index = 0;              // into the port's table
-  std::optional<std::uint32_t> qp_timeout;   // RC: 4.096 us * 2^this, 0 for ever; none: as the device asks
+  std::optional<std::uint32_t> qp_timeout;   // RC: 4.096 us * 2^this, 0: no timeout; none: the device's need
   std::optional<std::uint32_t> retry_count;  // RC; none: kRetryCount
   std::optional<std::uint32_t> outstanding;  // READs and atomics of an RC QP; none: as many as both devices allow
   std::optional<std::uint32_t> rnr_timer;    // RC: the encoding of IBTA's RNR NAK timer field; none: QpReceive's
-  std::optional<std::uint32_t> rnr_retry;    // RC: 7 for ever; none: QpSend's
+  std::optional<std::uint32_t> rnr_retry;    // RC: 7: no limit; none: QpSend's
   std::uint32_t tos = 0;                     // perftest's name of traffic_class, for packets with a GRH
   bool rdma_cm = false;                      // librdmacm connects them
 };
@@ -89,14 +89,14 @@ struct Options {
   bool no_peak = false;
   bool perform_warm_up = false;
   bool comm_rdma_cm = false;
-  // Out.
+  // Output.
   std::string out_json_file;
-  bool out_json = false;  // to out_json_file, or perftest's own name
+  bool out_json = false;  // append to out_json_file, or to perftest's default file
   std::optional<Figure> output;
   std::string host;  // of the server; empty: this process is the server
 };
 
-// Registers them all; `options` must outlive the table.
+// Registers all common options; `options` must outlive the table.
 void add_common_options(OptionTable& table, Options& options);
 // Registers the options of a benchmark without peers (Benchmark::local), and sets their defaults.
 void add_local_options(OptionTable& table, Options& options);
@@ -107,7 +107,7 @@ void offer_transports(OptionTable& table, const std::vector<Verb>& verbs);
 // The name of a given option for a simulated Ethernet network, or null.
 const char* network_option(const Options& options);
 
-// Refuses options that are wrong by themselves; `local` as above. Throws UsageError with one line.
+// Checks the options alone, without a plan or a device; `local`: of a benchmark without peers. Throws UsageError.
 void check_options(const Options& options, bool local = false);
 
 // "0-3,8" as {0, 1, 2, 3, 8}; throws UsageError.

@@ -30,9 +30,9 @@ struct Operation {
   bool shared_recv_queue = false;   // one per thread
   bool cq_per_qp = false;           // a completion queue per QP, instead of one per thread
   std::string label = "SENDs out";  // of the rate, for the console
-  bool datagrams_beside = false;    // some messages go over UD, whatever the transport of the run
+  bool datagrams_beside = false;    // some messages also go over UD
   std::uint32_t inline_up_to = 0;   // bytes: inline payloads up to this size, or the device's limit, not --inline_size
-  bool immediate = false;           // WRITEs bring 4 bytes into the completion of a RECV
+  bool immediate = false;           // WRITEs with an immediate, which complete a RECV at the target
   bool both_ways = false;           // both sides post, and the rate is that of both
 
   // Decided by make_plan.
@@ -83,7 +83,7 @@ struct Topology {
   std::uint32_t qps_per_pair = 0;
   // This many consecutive threads of the server share the QPs and the completion queue of the first of them.
   std::uint32_t threads_per_qp = 1;
-  bool clients_may_leave = false;  // a client that dies is counted, and the others go on
+  bool clients_may_leave = false;  // if a client dies, it is counted and the run continues
 
   std::uint32_t machines() const { return clients + 1; }
   // Groups of the server's threads that share QPs; the last may have fewer threads.
@@ -93,7 +93,7 @@ struct Topology {
   std::uint32_t all_client_threads() const { return clients * client_threads; }
 };
 
-// A simulated run without progress for this many retransmissions, of 67 ms each unless asked otherwise, is stuck.
+// A simulated run without progress for this many retransmission timeouts (67 ms each by default) is stuck.
 inline constexpr int kRetransmissions = 3;
 
 struct Schedule {
@@ -101,10 +101,10 @@ struct Schedule {
   Picos duration{0};
   std::optional<std::uint64_t>
       iters{};                  // per QP, with client_qps per thread: ends the interval instead of the duration
-  bool forever = false;         // intervals follow each other without end, and each prints its rate
+  bool forever = false;         // measure one interval after the other, and print the rate of each
   bool threads_end_it = false;  // the threads end the interval: decided by the benchmark, or by --iters
   Picos timeout{0};
-  // From the start of the threads: no interval ends later, unless the threads end it.
+  // Latest end of an interval, from the start of the threads, unless the threads end it.
   Picos longest{0};
   // Simulated: if nothing has completed for this long, the run is stuck.
   Picos stuck{0};
@@ -138,8 +138,9 @@ Plan make_plan(const Options& options, const FabricFacts& facts, const Plan& dra
 // The plan as it overrides options in the record's config.
 Json plan_json(const Plan& plan);
 
-// The default of --cq_mod: at most 64 and half the queue, and never one that can wait for ever. It is a multiple or a
-// divisor of the post list, so that the ring stays short, and divides `goal` (operations of a QP to measure exactly).
+// The default of --cq_mod: at most 64 and half the queue, and small enough that a full queue always has a signaled
+// request. It is a multiple or a divisor of the post list, so that the ring stays short, and divides `goal` (operations
+// of a QP to measure exactly).
 std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth, std::optional<std::uint64_t> goal);
 
 // The far end of a QP.
@@ -155,16 +156,17 @@ struct QpPlan {
   Transport transport = Transport::rc;
 };
 
-// The QPs of one side. Server: QP k is of thread k / qps_per_thread on port k % ports; RC and UC: it belongs to client
-// k % clients. A client has, in order, its ends of the server's QPs, dealt to its threads in turn.
-// With client_qps: client thread g (of all) is on port g % ports. The server has first its ends of the connected QPs,
-// that of g in thread g % threads; then the UD QPs by thread, QP and port. A client has the connected QPs of its
-// threads, then their UD QPs, each with every UD QP of the server on its port as a partner.
+// The QPs of one side. Server: QP k belongs to thread k / qps_per_thread and port k % ports; on RC and UC its peer is
+// client k % clients. A client has its ends of the server's QPs in order, dealt to its threads in turn.
+// With client_qps, client thread g (counted over all clients) uses port g % ports. The server has first its ends of the
+// connected QPs, that of g in thread g % threads, then the UD QPs by thread, QP and port. A client has first the
+// connected QPs of its threads, then their UD QPs. Each of these has every UD QP of the server on its port as a
+// partner.
 std::vector<QpPlan> plan_qps(const Topology& topology, Side side, std::uint32_t client);
 
-// Machine 0 is the server, machine c + 1 client c. A machine numbers those that it is connected with from 0 on: the
-// number that `machine` has for `peer`, and the machine of such a number. Without qps_per_pair a client has the server
-// alone. With qps_per_pair thread t of each machine uses port t % ports.
+// Machine 0 is the server, machine c + 1 is client c. Each machine numbers its peers from 0: peer_number is the number
+// of `peer` at `machine`, peer_machine the machine of such a number. Without qps_per_pair a client has one peer, the
+// server. With qps_per_pair thread t of each machine uses port t % ports.
 constexpr std::uint32_t peer_number(std::uint32_t machine, std::uint32_t peer) {
   return peer < machine ? peer : peer - 1;
 }

@@ -1,4 +1,4 @@
-// Memory that one-sided operations work on: what a node knows of its own and of a peer's, and how a QP walks over it.
+// Memory regions that one-sided operations access: the local one, those of peers, and the order of a QP's accesses.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,14 +9,14 @@
 
 namespace verbscope {
 
-// Registered memory of a peer; no bytes when the peer has none.
+// Registered memory of a peer; 0 bytes if it has none.
 struct RemoteRegion {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint32_t rkey = 0;
 };
 
-// Registered memory of this node, shared by its threads; empty when the benchmark asked for none.
+// Registered memory of this node, shared by its threads; empty if the benchmark asks for none.
 struct LocalRegion {
   std::span<std::byte> bytes;
   std::uint32_t lkey = 0;
@@ -37,11 +37,11 @@ constexpr Slice slice_of(std::uint64_t region_bytes, std::uint32_t qps, std::uin
 
 enum class Addresses { sequential, random };
 
-// The targets of the requests of a ring: the places of a region, `stride` bytes each, one after the other or at random.
+// Chooses the remote address of each request: places in a region, `stride` bytes apart, in sequence or at random.
 class RemoteWalk {
  public:
-  // `seed` also says where a sequential walk begins. `extent`: bytes of a place, where that is not the stride and
-  // places lie over each other. At least one place and fewer than 2^32.
+  // `seed` also selects the first place of a sequential walk. `extent`: bytes of a place, if that is not the stride:
+  // places may then overlap. There must be at least one place and fewer than 2^32.
   RemoteWalk(const RemoteRegion& region, std::uint64_t stride, Addresses addresses, std::uint64_t seed)
       : RemoteWalk(region, stride, addresses, seed, stride) {}
   RemoteWalk(const RemoteRegion& region, std::uint64_t stride, Addresses addresses, std::uint64_t seed,
@@ -53,10 +53,11 @@ class RemoteWalk {
         random_(addresses == Addresses::random),
         state_(random_ ? seed * kMultiplier + kIncrement : seed % places_) {}
 
-  // Points the next `count` requests at the places that follow. Data path.
+  // Sets the addresses of `count` requests to the next places. Data path.
   void point(ibv_send_wr* requests, std::uint32_t count) {
     std::uint64_t state = state_;
-    const std::uint64_t base = base_, stride = stride_, places = places_;  // no store below can change these
+    const std::uint64_t base = base_, stride = stride_,
+                        places = places_;  // local copies: the stores below may alias the members
     const ibv_send_wr* const end = requests + count;
     if (random_) {
 #pragma GCC unroll 4
@@ -81,7 +82,7 @@ class RemoteWalk {
   }
 
  private:
-  // Knuth's MMIX: a full period of 2^64, of which the high half is used.
+  // The generator of Knuth's MMIX, with a period of 2^64; the high half of the state is used.
   static constexpr std::uint64_t kMultiplier = 6364136223846793005u;
   static constexpr std::uint64_t kIncrement = 1442695040888963407u;
 

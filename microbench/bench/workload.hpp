@@ -1,4 +1,4 @@
-// A thread's data path on both kinds of node: the host and the simulator; and the wait for the end of a run.
+// Workloads that run on both kinds of node, the host and the simulator, and the wait for the end of a run.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace verbscope {
 
-// Makes both `run`s from one template: Derived has `template <Node N> void step(N&, const RunControl&, ThreadTally&)`.
+// Implements both run() functions by one template: Derived has `template <Node N> void step(N&, const RunControl&,
+// ThreadTally&)`.
 template <class Derived>
 class WorkloadOn : public Workload {
  public:
@@ -33,7 +34,7 @@ void wait_for_quit(N& node, const RunControl& control) {
 }
 
 // The end of a thread if both sides post (Operation::both_ways): its requests are complete, and it waits until all
-// other threads are done. A thread that failed does not wait.
+// other threads are done. A failed thread returns at once.
 template <Node N>
 void stay_drained(N& node, const RunControl& control, ThreadTally& tally) {
   if (tally.end.kind != EndKind::finished) return;

@@ -21,7 +21,7 @@ class ClientLink final : public HostLink {
 
   void gather() override {
     side_.collector.measure_background();
-    threads_.tell(server_, "ready", Json::object());
+    threads_.send_to(server_, "ready", Json::object());
     threads_.await(server_, "go");
   }
 
@@ -40,7 +40,7 @@ class ClientLink final : public HostLink {
     PointReports reports{.own = own_report(failure), .clients = {}};
     NodeReport sent = reports.own;
     sent.delivery.crosses = true;
-    threads_.tell(server_, "result", fields_to_json(sent));
+    threads_.send_to(server_, "result", fields_to_json(sent));
     threads_.await(server_, "bye");
     return reports;
   }
@@ -60,7 +60,7 @@ class ClientLink final : public HostLink {
       case Step::second_half:
         if (!side_.plan.schedule.threads_end_it) return await_phase_after(Phase::halved);
         // The server takes the first message of the phase that it waits for: a sign of life must not repeat that phase.
-        threads_.each_second([this] { tell_progress(Phase::halved); });
+        threads_.each_second([this] { send_progress(Phase::halved); });
         wait_own(Phase::closed, "--iters");
         threads_.each_second(nullptr);
         return await_phase_after(Phase::measure);
@@ -69,7 +69,7 @@ class ClientLink final : public HostLink {
       case Step::end:
         return threads_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
       case Step::drain: {
-        threads_.tell(server_, "sent", Json{{"messages", node.threads().sent_to(0)}});
+        threads_.send_to(server_, "sent", Json{{"messages", node.threads().sent_to(0)}});
         const Json sent = threads_.await(server_, "sent");
         expected_ = JsonFields(sent, "message sent").require<std::uint64_t>("messages");
         return threads_.await_messages(expected_);
@@ -95,20 +95,20 @@ class ClientLink final : public HostLink {
   void wait_own(Phase phase, const std::string& what) {
     if (!side_.node.counted()) return;
     wait_noted(phase, what, false);
-    tell_progress(Phase::closed);
+    send_progress(Phase::closed);
     // The server then stops all nodes.
     if (steadiness_.gave_up()) await_phase_after(server_phase_);
   }
 
   // Sends the latest phase, up to `last`, that the threads here have noted.
-  void tell_progress(Phase last) {
+  void send_progress(Phase last) {
     const NodeThreads& threads = side_.node.threads();
     Phase noted = last;
     while (noted != Phase::warmup && !threads.intervals_noted(noted)) {
       noted = static_cast<Phase>(static_cast<std::uint32_t>(noted) - 1);
     }
     const IntervalRates rates = noted == Phase::closed ? threads.interval_rates() : IntervalRates{};
-    threads_.tell(
+    threads_.send_to(
         server_, "progress",
         Json{{"noted", to_string(noted)}, {"gave_up", steadiness_.gave_up()}, {"rates", fields_to_json(rates)}});
   }

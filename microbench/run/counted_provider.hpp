@@ -1,5 +1,5 @@
-// The control path of a device, told to drivers_patch/ as it goes by, so that what benchmarks post and poll is counted
-// there: simulated and null devices have no libibverbs in which a preloaded library could see it.
+// A provider that reports the control path of a device to drivers_patch/, which then counts the posts and polls of a
+// benchmark. Simulated and null devices have no libibverbs that a preloaded library could wrap.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace verbscope {
 
-// Whether --counter_sources names what it counts for.
+// True if --counter_sources names the source driver.
 bool asks_for_driver(const std::string& counter_sources);
 
-// Each member goes on to the provider's.
+// Each function calls that of the provider.
 class CountedProvider final : public Provider {
  public:
-  // `provider` must outlive it. `wire`: the facts that costs are reckoned with, those of the first device of the
-  // process for all; none: the usual ones of the device's family. `real_time`: the device's time is that of this
-  // machine, so that the time from post to completion is taken.
+  // `provider` must outlive it. `wire`: the facts from which costs are computed; the first device of the process sets
+  // them for all. None: the usual facts of the device's family. `real_time`: the device runs in the time of this
+  // machine, so the time from post to completion is sampled.
   CountedProvider(Provider& provider, const std::optional<driver::WireFacts>& wire, bool real_time)
       : provider_(provider), wire_(wire), real_time_(real_time) {}
 
-  // What was counted of its contexts, of those that `summary` has of the process.
+  // The counts of this provider's contexts, from a summary of the process.
   driver::Sums sums(const driver::Summary& summary) const;
 
   std::vector<std::string> device_names() override { return provider_.device_names(); }

@@ -55,7 +55,7 @@ Outcome Fabric::run() {
     outcome.result = result_json(reports);
     complete(plan, reports.own, outcome);
   } catch (const std::exception& error) {
-    tell_failure(error.what());
+    send_failure(error.what());
     throw;
   }
   if (own_node().is_server()) benchmark_.finish(outcome);

@@ -83,8 +83,8 @@ class Fabric {
   virtual void complete(const Plan& plan, const NodeReport& own, Outcome& outcome) = 0;
   // The rate is checked against the bounds of the model: the hardware is what the model assumes.
   virtual bool has_model_hardware() const { return false; }
-  // The peers fail with this reason too.
-  virtual void tell_failure(const std::string&) {}
+  // Sends the reason to the peers, which then fail too.
+  virtual void send_failure(const std::string&) {}
 
  private:
   Benchmark& benchmark_;

@@ -52,7 +52,7 @@ Collector make_collector(const NodeRun& node, const Options& options, const Sche
                            .ports = ports.ports,
                            // Unknown if a number of operations ends the interval.
                            .window = schedule.iters ? Picos(0) : schedule.duration,
-                           // The peer waits this long.
+                           // A tool must end before the peer's timeout.
                            .patience = schedule.timeout * 4 / 5};
   return {node.name(), make_sources(parse_counters(options.counter_sources, "--counter_sources", device), place),
           counters_needed(options.counter_sources, options.require_counters, node.name())};
@@ -118,7 +118,7 @@ void HostFabric::add_counters(const NodeReport& own, Outcome& outcome) {
   if (outcome.failure.empty()) outcome.failure = collected.failure;
 }
 
-void HostFabric::tell_failure(const std::string& reason) {
+void HostFabric::send_failure(const std::string& reason) {
   for (Channel& peer : peers_) peer.send_failure(reason);
 }
 
@@ -126,7 +126,8 @@ void ServerFabric::meet_clients(const Plan& plan) {
   const std::string secret = exchange_secret(options().secret);
   ExchangeServer exchange(static_cast<int>(options().port), terms(), secret, options().listen);
   if (secret.empty()) {
-    warn(fmt::format("no secret (--secret or VERBSCOPE_SECRET): anyone who reaches port {} may join", exchange.port()));
+    warn(fmt::format("no secret: anyone who reaches port {} may join; set --secret or VERBSCOPE_SECRET",
+                     exchange.port()));
   }
   print_format(stdout, "listening on port {}\n", exchange.port());
   peers_ = exchange.accept(static_cast<int>(plan.topology.clients), plan.schedule.timeout);

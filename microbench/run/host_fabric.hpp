@@ -27,7 +27,7 @@ class HostFabric : public Fabric {
   HostFabric(Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider);
 
   NodeRun& own_node() override { return *node_; }
-  void tell_failure(const std::string& reason) override;
+  void send_failure(const std::string& reason) override;
 
   const Options& options() const { return options_; }
   Terms terms() const { return make_terms(benchmark(), options_, table_); }

@@ -30,8 +30,7 @@ class NodeQps {
 
   // Ports, QPs and the region, for the other side.
   Json endpoints() const;
-  // Brings the QPs to RTS. `peers` are the endpoints of the nodes that it is connected with, as
-  // peer_machines says. Throws Error.
+  // Changes the QPs to RTS. `peers`: the endpoints of the peers, in the order of peer_machines. Throws Error.
   void connect(const std::vector<Json>& peers);
   // Connects without a peer: every partner is the QP itself (null device).
   void connect_alone();
@@ -40,7 +39,7 @@ class NodeQps {
   ThreadQueues queues(std::size_t thread) const;
   // The settings of RC QPs, chosen by the program if not given, as options.
   Json settled() const;
-  std::uint32_t rd_atomic() const { return rd_atomic_; }  // READs and atomics that a QP may have outstanding
+  std::uint32_t rd_atomic() const { return rd_atomic_; }  // largest number of outstanding READs and atomics per QP
   // A lane for an error message: "RC QP 0x11, peer client0 QP 0x12". `queue` counts among the thread's lanes.
   std::string lane_name(std::size_t thread, std::uint32_t queue) const;
 

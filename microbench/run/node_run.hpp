@@ -26,13 +26,13 @@ class NodeRun {
   std::string name() const { return part_.name(); }
   // Ports, QPs and the region, for the other side.
   Json endpoints() const { return qps_.endpoints(); }
-  // connect: brings the QPs to RTS and builds the workloads. `nodes`: the endpoints of all machines, the server's
+  // connect: changes the QPs to RTS and builds the workloads. `nodes`: the endpoints of all machines, the server's
   // first.
   void connect(const std::vector<Json>& nodes);
   // Connects without a peer: every partner is the QP itself (null device), or there are no QPs.
   void connect_alone();
 
-  // They have workloads after the connection.
+  // Their workloads exist after the connection.
   NodeThreads& threads() { return threads_; }
   const NodeThreads& threads() const { return threads_; }
   // One line about the first thread that failed; empty if none has.

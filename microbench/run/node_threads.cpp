@@ -35,8 +35,8 @@ IntervalRates rates_of(const IntervalBounds& w) {
           .second_half_mops = mops_between(w.half, w.end, w.end_ops - w.half_ops)};
 }
 
-// The rate of a thread is the sum of those of its queues, each over a window of its own. Nothing while the window is
-// not closed.
+// The rate of a thread is the sum of the rates of its queues, each over an interval of its own. Zeros until the
+// interval is closed.
 IntervalRates rates_of(const ThreadTally& tally) {
   if (!tally.closed()) return {};
   if (tally.queue_intervals.empty()) return rates_of(tally.interval);
@@ -46,10 +46,6 @@ IntervalRates rates_of(const ThreadTally& tally) {
 }
 
 }  // namespace
-
-bool NodeThreads::sends() const {
-  return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->active(); });
-}
 
 bool NodeThreads::counts() const {
   return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->counts(); });

@@ -1,4 +1,4 @@
-// The threads of one node in a run: their workloads, how far they are while they run, and their accounts afterwards.
+// The threads of one node in a run: their workloads, their progress, and their results.
 #pragma once
 
 #include <cstdint>
@@ -30,33 +30,32 @@ class NodeThreads {
   ThreadTally& tally(std::size_t thread) { return tallies_[thread]; }
   const ThreadTally& tally(std::size_t thread) const { return tallies_[thread]; }
 
-  bool sends() const;   // a thread drives traffic
   bool counts() const;  // a thread counts operations
 
   // While the threads run.
   bool active_ended() const;  // every thread that drives traffic has ended
-  // Every thread that counts has noted the turn to `phase` (measure, halved or closed) of this window.
+  // Every thread that counts has noted `phase` (measure, halved or closed) of this interval.
   bool intervals_noted(Phase phase) const;
-  // Before another window: what was noted is of the one before.
+  // Call before another interval begins: resets what was noted.
   void forget_intervals();
-  // When every thread that counts has noted the end of its window: what they counted.
+  // The rates, after every thread that counts has noted the end of the interval.
   IntervalRates interval_rates() const;
   std::uint64_t received() const;
-  std::uint64_t completed() const;  // operations of all threads so far: to see that something moves
-  std::uint64_t armed() const;      // times that all threads have armed their completion queues so far
+  std::uint64_t completed() const;  // operations of all threads so far, to detect progress
+  std::uint64_t armed() const;      // times that the threads have armed their completion queues so far
   // The first thread that ended in an error; empty while none has.
   std::optional<std::size_t> failed() const;
 
   // After the run: the messages that they have sent to `node` of the other side.
   std::uint64_t sent_to(std::uint32_t node) const;
 
-  // After the threads have ended: the account of one, which had `core`.
+  // After the threads have ended: the report of one, which ran on `core`.
   ThreadReport report(std::size_t thread, int core) const;
-  // The time from the first window's begin to the last window's end, of threads that counted operations; 0 if none did.
+  // The time from the first begin to the last end of the intervals of threads that counted operations; 0 if none did.
   Picos counted_span() const;
-  // The rate of all threads from their start to the beginning of their windows, Mops; 0 where that was at once.
+  // The rate of all threads from their start to the begin of their intervals, in Mops; 0 without a warm-up.
   double rate_before() const;
-  // The messages of all threads; `expected` should have come.
+  // The messages of all threads, of `expected` ones.
   Delivery delivery(std::uint64_t expected, bool validated) const;
   // The benchmark's own keys for the report.
   Json findings(const Benchmark& benchmark) const;

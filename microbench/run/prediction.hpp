@@ -1,4 +1,4 @@
-// The closed-form model's answer for a point that has run, and the facts about a real adapter that the model needs.
+// The closed-form model of a point that has run, and the facts about a real adapter that the model needs.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ DeviceFacts read_device_facts(const std::filesystem::path& sysfs, const std::str
 void predict_point(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, const NodeReport& own,
                    Outcome& outcome);
 
-// The same for the adapter that `node` ran on.
+// The same for the adapter of `node`.
 void predict_for_device(const Benchmark& benchmark, const Plan& plan, const NodeRun& node, const NodeReport& own,
                         Outcome& outcome);
 

@@ -10,7 +10,7 @@ namespace verbscope {
 
 namespace {
 
-void take_rate_of_clients(NodeReport& own, const std::vector<NodeReport>& clients, bool by_count) {
+void set_rate_of_clients(NodeReport& own, const std::vector<NodeReport>& clients, bool by_count) {
   double rate = 0;
   std::uint64_t ops = 0;
   double longest_s = 0;
@@ -74,7 +74,7 @@ PointReports make_result(PointReports reports, const Plan& plan, std::string& fa
     if (plan.operation.both_ways) {
       add_rate_of_clients(reports.own, *reports.clients, by_count);
     } else if (plan.operation.counted == Side::client) {
-      take_rate_of_clients(reports.own, *reports.clients, by_count);
+      set_rate_of_clients(reports.own, *reports.clients, by_count);
     }
   }
   check_delivery(reports.own.delivery, plan.operation, failure);

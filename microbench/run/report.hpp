@@ -1,5 +1,5 @@
-// The result of a point, typed: what each node found, and what comes of all of them. Each struct lists its fields once,
-// in the order of the record (docs/records.md); a client's report crosses to the server as the same JSON.
+// The result of a point as structs: the report of each node, and the combined result. Each struct lists its fields
+// once, in the order of the record (docs/records.md). A client sends its report to the server as the same JSON.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace verbscope {
 struct ThreadReport {
   int core = 0;
   double rate_mops = 0;
-  std::uint64_t ops = 0;  // counted in its window
+  std::uint64_t ops = 0;  // counted in its interval
   double window_s = 0;
-  std::optional<double> rounds{};  // completions of each of its queues, where Workload::round says how many operations
-  std::optional<std::string> node{};  // the thread's, where the threads of several nodes stand together
+  std::optional<double> rounds{};     // completions of each of its queues, if Workload::round is not 0
+  std::optional<std::string> node{};  // of the thread, if the list has threads of several nodes
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
@@ -35,7 +35,7 @@ struct ThreadReport {
   }
 };
 
-// The rates that a node's threads, or those of several nodes, found in one window of a controller.
+// The rates that the threads of one node, or of several, have in one interval.
 struct IntervalRates {
   std::uint64_t ops = 0;
   double mops = 0;
@@ -59,10 +59,10 @@ struct IntervalRates {
   }
 };
 
-// How steady the rate of a point was, where a time ends its window.
+// The steadiness of a rate, if a time ends the interval.
 struct SteadyReport {
-  std::uint64_t windows = 0;  // the last of them is the measured one
-  double before_s = 0;        // from the start of the threads to the begin of that
+  std::uint64_t windows = 0;  // intervals; the last is the measured one
+  double before_s = 0;        // from the start of the threads to the begin of the last interval
   double first_half_mops = 0;
   double second_half_mops = 0;
 
@@ -75,7 +75,7 @@ struct SteadyReport {
   }
 };
 
-// CPU time in the window: in seconds, and all of it as a share of one core.
+// CPU time in the interval: seconds, and the number of cores that they amount to.
 struct CpuReport {
   double user_s = 0;
   double system_s = 0;
@@ -89,7 +89,7 @@ struct CpuReport {
   }
 };
 
-// Messages that --validate looked at, and those that it refused.
+// Messages that --validate checked, and those that were wrong.
 struct Validation {
   std::uint64_t checked = 0;
   std::uint64_t wrong = 0;
@@ -101,13 +101,13 @@ struct Validation {
   }
 };
 
-// The messages that should have come to a side, and what became of them.
+// The messages that a side should receive, and those that it received.
 struct Delivery {
   std::uint64_t expected = 0;
   std::uint64_t received = 0;
   Validation validation{};
   bool validated = false;  // --validate was given
-  bool crosses = false;    // to another machine, whose books need `validation` in any case
+  bool crosses = false;    // the report is sent to another machine, with `validation` in any case
 
   std::uint64_t lost() const { return expected > received ? expected - received : 0; }
   Delivery& operator+=(const Delivery& other) {
@@ -129,14 +129,14 @@ struct Delivery {
 };
 
 struct NodeReport {
-  std::string node;     // "server", "client0"; it stands beside the report in JSON
-  double window_s = 0;  // from the turn to measure to the turn to stop; with --iters the time of these operations
+  std::string node;     // "server", "client0"; in JSON it is outside the report
+  double window_s = 0;  // from phase measure to phase closed; with --iters the time of these operations
   std::vector<ThreadReport> threads;
   double rate_mops = 0;
-  // Where both sides post: that of the server, and of all clients together.
+  // If both sides post: the rate of the server, and of all clients together.
   std::optional<double> rate_out_mops{}, rate_in_mops{};
-  // The operations of the window, as counters of the same window want them: rate times window, or with --iters just
-  // those that were counted, which `ops` has in any case.
+  // The operations to compare with counters of the same interval: rate times time, or with --iters the counted ones,
+  // which `ops` always has.
   std::uint64_t window_ops = 0;
   std::uint64_t ops = 0;
   std::optional<SteadyReport> steadiness{};  // at the server
@@ -144,7 +144,7 @@ struct NodeReport {
   CpuReport cpu;
   std::optional<std::uint64_t> cq_armings;    // with --events
   std::optional<std::uint64_t> clients_gone;  // at the server: clients that left before the end
-  bool has_peers = true;                      // false on the null device, where nobody counts messages
+  bool has_peers = true;                      // false on the null device, which delivers no messages
   Delivery delivery;
 
   template <class Self, class Visit>
@@ -165,13 +165,13 @@ struct NodeReport {
   }
 };
 
-// The reports of the nodes that one process knows of.
+// The reports that one process has.
 struct PointReports {
   NodeReport own;                                  // the server's, or in a client's process the client's
   std::optional<std::vector<NodeReport>> clients;  // at a server that has clients
 };
 
-// The clock and the counters of a node between the beginning and the end of the window.
+// Time, CPU time and armings of a node in the interval.
 struct IntervalUse {
   Picos time{0};
   CpuSeconds cpu;
@@ -180,34 +180,34 @@ struct IntervalUse {
 
 CpuReport cpu_report(const IntervalUse& use);
 
-// Makes rate and operations of `report` those of a time and a count. By time: each thread's rate, of which `rate` is
-// the sum, holds for the whole window. By --iters, where `span_s` is given and not 0: threads end one after the other,
-// so it is `ops` over the seconds that all of them took together.
+// Sets the rate and the operations of `report`. Interval by time: the rate is `rate`, the sum of the threads' rates. By
+// --iters, if `span_s` is given and not 0: threads end one after the other, so the rate is `ops` per `span_s`, the
+// seconds from the first begin to the last end.
 void set_rate(NodeReport& report, double rate, std::uint64_t ops, std::optional<double> span_s);
 
-// Makes the result of a point of what its nodes report: messages are added up, and where the clients' windows make the
-// rate (`counted` is theirs), rate, operations and threads are those of the clients; where both sides post, of all.
-// Sets `failure`, when it is empty, if messages were wrong, or lost on a reliable transport.
+// Combines the reports of the nodes into the result of a point. Messages are summed. Rate, operations and threads are
+// those of the clients if Operation::counted is the client side, and those of all nodes if both sides post. Sets
+// `failure`, if it is empty, if messages were wrong, or lost on a reliable transport.
 PointReports make_result(PointReports reports, const Plan& plan, std::string& failure);
 
 // The record's `result`.
 Json result_json(const PointReports& result);
 
 struct Outcome {
-  Json config = Json::object();  // overrides of the options: what was chosen
+  Json config = Json::object();  // values that the plan chose, which override the options
   Json result = Json::object();
   std::vector<CounterReport> counters;
   Json prediction;                    // null: none
   std::string no_prediction;          // why there is none
-  Json environment = Json::object();  // beside the usual facts
+  Json environment = Json::object();  // added to the usual facts
   std::string failure;                // one line; empty: the point is good
 };
 
-// Puts the outcome into a record, whose options are those of `table` and whose host is `environment`.
+// Fills a record from the outcome, the options of `table`, and `environment`.
 void fill_record(Record& record, const Outcome& outcome, const OptionTable& table, Json environment);
 
-// Takes the histogram (Histogram::pack) that each client's result has under `key` out of it, and returns all of them as
-// one. Throws Error naming the client when there is none.
+// Removes the histogram (Histogram::pack) under `key` from each client's result, and returns their sum. Throws Error
+// with the client's name if it has none.
 Histogram take_client_histograms(Json& result, const std::string& key);
 
 }  // namespace verbscope

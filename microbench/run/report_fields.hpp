@@ -1,5 +1,5 @@
-// Reports as JSON: a struct lists its fields once, in a static `each(self, visit)`, and that list both writes and reads
-// it. The writer and the reader of such a list are here.
+// Structs as JSON. A struct lists its fields once, in a static `each(self, visit)`; the writer and the reader here use
+// that list.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace verbscope {
 // A number, a text, a struct that lists its fields, or a vector of these, as JSON.
 template <class T>
 Json fields_to_json(const T& value);
-// The value of such JSON. Throws Error with `where` when a field is missing or of another type.
+// The value of such JSON. Throws Error that begins with `where` if a field is missing or has another type.
 template <class T>
 T fields_from_json(const Json& json, const std::string& where);
 
@@ -38,9 +38,9 @@ class FieldWriter {
   void or_null(const char* key, bool known, const T& value) {
     json_[key] = known ? fields_to_json(value) : Json();
   }
-  // A value that follows from the other fields: nobody reads it back.
+  // A value that follows from the other fields: written, but not read back.
   void derived(const char* key, std::uint64_t value) { json_[key] = value; }
-  // A struct whose fields stand beside these when it is `present`; `first` is the first of them.
+  // A struct whose fields are in the same object, if it is `present`; `first` is the first of them.
   template <class T>
   void part(const char* /*first*/, bool present, const T& value) {
     if (present) T::each(value, *this);
@@ -52,7 +52,7 @@ class FieldWriter {
   Json& json_;
 };
 
-// Reads what FieldWriter has written.
+// Reads the output of FieldWriter.
 class FieldReader {
  public:
   FieldReader(const Json& json, const std::string& where) : json_(json), fields_(json, where) {}
@@ -78,7 +78,7 @@ class FieldReader {
   }
   void rest(Json& others) { rest_ = &others; }
 
-  // After the list: gives the keys that it does not have to rest(), or throws Error when it has no place for them.
+  // Call after the list: passes keys that are not in the list to rest(). Throws Error if the list has no rest().
   void end() {
     if (rest_ == nullptr) return fields_.reject_unknown();
     for (const auto& [key, value] : json_.items()) {

@@ -12,7 +12,7 @@ namespace {
 class ServerLink final : public HostLink {
  public:
   explicit ServerLink(const HostSide& side) : HostLink(side) {
-    if (side.plan.topology.clients_may_leave) threads_.let_peers_leave();
+    if (side.plan.topology.clients_may_leave) threads_.allow_peers_to_leave();
   }
 
   void connect() override {
@@ -28,21 +28,21 @@ class ServerLink final : public HostLink {
 
   void gather() override {
     side_.collector.measure_background();
-    for (Channel& peer : side_.peers) threads_.hear(peer, "ready");
-    for (Channel& peer : side_.peers) threads_.tell(peer, "go", Json::object());
+    for (Channel& peer : side_.peers) threads_.receive_from(peer, "ready");
+    for (Channel& peer : side_.peers) threads_.send_to(peer, "go", Json::object());
   }
 
   void start() override {
     if (no_warmup()) threads_.turn(Phase::measure);
     HostLink::start();
-    threads_.each_second([this] { tell_phase(Phase::warmup); });
+    threads_.each_second([this] { send_phase(Phase::warmup); });
   }
 
   void turn(Phase phase) override {
     HostLink::turn(phase);
-    tell_phase(phase);
+    send_phase(phase);
     if (phase == Phase::stop) return threads_.each_second(nullptr);
-    threads_.each_second([this, phase] { tell_phase(phase); });
+    threads_.each_second([this, phase] { send_phase(phase); });
   }
 
   bool wait(Step step) override {
@@ -70,22 +70,22 @@ class ServerLink final : public HostLink {
     if (!side_.plan.schedule.threads_end_it) reports.own.steadiness = steadiness_.report();
     std::vector<NodeReport> clients;
     for (Channel& peer : side_.peers) {
-      const std::optional<Json> result = threads_.hear(peer, "result");
+      const std::optional<Json> result = threads_.receive_from(peer, "result");
       if (!result) continue;
       clients.push_back(fields_from_json<NodeReport>(*result, "message result"));
       clients.back().node = fmt::format("client{}", peer.index());
     }
-    if (threads_.peers_left() > 0) reports.own.clients_gone = threads_.peers_left();
+    if (threads_.peers_gone() > 0) reports.own.clients_gone = threads_.peers_gone();
     if (!side_.peers.empty()) reports.clients = std::move(clients);
-    for (Channel& peer : side_.peers) threads_.tell(peer, "bye", Json::object());
+    for (Channel& peer : side_.peers) threads_.send_to(peer, "bye", Json::object());
     return reports;
   }
 
  private:
   bool no_warmup() const { return side_.plan.schedule.warmup == Picos(0); }
 
-  void tell_phase(Phase phase) {
-    for (Channel& peer : side_.peers) threads_.tell(peer, "phase", Json{{"phase", to_string(phase)}});
+  void send_phase(Phase phase) {
+    for (Channel& peer : side_.peers) threads_.send_to(peer, "phase", Json{{"phase", to_string(phase)}});
   }
 
   void pass(Step step) {
@@ -109,7 +109,7 @@ class ServerLink final : public HostLink {
       case Step::end:
         return threads_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
       case Step::drain:
-        trade_sent();
+        exchange_sent_counts();
         return threads_.await_messages(expected_);
     }
   }
@@ -123,7 +123,7 @@ class ServerLink final : public HostLink {
     bool gave_up = false;
     for (Channel& peer : side_.peers) {
       for (bool reached = false; !reached;) {
-        const std::optional<Json> progress = threads_.hear(peer, "progress");
+        const std::optional<Json> progress = threads_.receive_from(peer, "progress");
         if (!progress) break;
         JsonFields fields(*progress, "message progress");
         if (fields.require<bool>("gave_up")) {
@@ -139,11 +139,11 @@ class ServerLink final : public HostLink {
     if (gave_up) steadiness_.give_up();
   }
 
-  void trade_sent() {
+  void exchange_sent_counts() {
     for (std::size_t c = 0; c < side_.peers.size(); ++c) {
       Channel& peer = side_.peers[c];
-      threads_.tell(peer, "sent", Json{{"messages", side_.node.threads().sent_to(static_cast<std::uint32_t>(c))}});
-      const std::optional<Json> sent = threads_.hear(peer, "sent");
+      threads_.send_to(peer, "sent", Json{{"messages", side_.node.threads().sent_to(static_cast<std::uint32_t>(c))}});
+      const std::optional<Json> sent = threads_.receive_from(peer, "sent");
       if (sent) expected_ += JsonFields(*sent, "message sent").require<std::uint64_t>("messages");
     }
   }

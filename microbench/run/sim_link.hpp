@@ -1,6 +1,6 @@
-// The link of simulated nodes: all are in this process, endpoints and phases cross in memory, and time is virtual. The
-// phases run as a fiber beside the simulated threads. A node that fails, or a cluster in which nothing moves any more,
-// ends the waits and throws nothing: there is a result all the same.
+// The link of simulated nodes: all are in this process, endpoints and phases are passed in memory, and time is virtual.
+// The phases run as a fiber beside the simulated threads. If a node fails, or nothing completes any more, the waits end
+// without an exception, and the point still has a result.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@
 
 namespace verbscope {
 
-// Prints to standard error what a run does, if it takes more than a few seconds of real time.
+// Prints the current activity of a run to standard error, if it takes more than a few seconds of real time.
 class SlowRunNotice {
  public:
   // `activity`: "the warm-up".

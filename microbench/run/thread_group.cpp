@@ -34,8 +34,9 @@ RunCores::RunCores(const std::vector<int>& named, std::size_t threads, CoreClaim
   const std::vector<int> allowed = allowed_cores();
   CoreChoice choice = named.empty() ? claims_.choose(allowed, threads) : claims_.take(named, threads);
   if (!choice.contested.empty()) {
-    warn(fmt::format("{} core {}, which another run holds: each slows the other",
-                     named.empty() ? "no other core is free than" : "--cores names", core_list(choice.contested)));
+    warn(fmt::format("{} {} is in use by another run, and the two slow each other down: {}",
+                     choice.contested.size() == 1 ? "core" : "cores", core_list(choice.contested),
+                     named.empty() ? "no other core is free" : "give other --cores"));
   }
   threads_ = std::move(choice.cores);
   const auto end = threads_.begin() + static_cast<std::ptrdiff_t>(std::min(threads, threads_.size()));
@@ -107,38 +108,38 @@ void ThreadGroup::check_peer(Channel& peer, bool silent) {
   const bool heard = silent && ::poll(&entry, 1, 0) != 0;
   const bool left = peer.peer_gone();  // after the poll, whose event may be this
   if (!heard && !left) return;
-  if (left && let_go(peer)) return;
+  if (left && mark_gone(peer)) return;
   if (left) peer.hear_out();
   try {
     peer.receive("nothing", timeout_);  // throws with the peer's reason
   } catch (const Error&) {
-    if (!let_go(peer)) throw;
+    if (!mark_gone(peer)) throw;
   }
 }
 
-bool ThreadGroup::let_go(const Channel& peer) {
+bool ThreadGroup::mark_gone(const Channel& peer) {
   if (!may_leave_) return false;
   gone_[static_cast<std::size_t>(&peer - peers_.data())] = true;
-  if (peers_left() == peers_.size()) fail("every client has left; the last was {}", peer.peer());
+  if (peers_gone() == peers_.size()) fail("all clients have left; the last was {}", peer.peer());
   return true;
 }
 
-std::optional<Json> ThreadGroup::hear(Channel& peer, const char* type) {
+std::optional<Json> ThreadGroup::receive_from(Channel& peer, const char* type) {
   if (gone(peer)) return std::nullopt;
   try {
     return await(peer, type);
   } catch (const Error&) {
-    if (!node_.failure().empty() || !peer.peer_gone() || !let_go(peer)) throw;
+    if (!node_.failure().empty() || !peer.peer_gone() || !mark_gone(peer)) throw;
     return std::nullopt;
   }
 }
 
-void ThreadGroup::tell(Channel& peer, const char* type, const Json& body) {
+void ThreadGroup::send_to(Channel& peer, const char* type, const Json& body) {
   if (gone(peer)) return;
   try {
     peer.send(type, body, timeout_);
   } catch (const Error&) {
-    if (!let_go(peer)) throw;
+    if (!mark_gone(peer)) throw;
   }
 }
 
@@ -179,7 +180,7 @@ Json ThreadGroup::await(Channel& peer, const char* type) {
       seen = completed;
       moved_at = TscClock::now();
     } else if (TscClock::now() - moved_at > timeout_) {
-      fail("no message \"{}\" from peer {} after {} s", type, peer.peer(), to_seconds(timeout_));
+      fail("no message \"{}\" from peer {} within {} s", type, peer.peer(), to_seconds(timeout_));
     }
   }
   return peer.receive(type, timeout_);

@@ -52,21 +52,22 @@ class ThreadGroup {
   std::vector<int> thread_ids() const;
   void turn(Phase phase) { control_.phase.store(phase, std::memory_order_relaxed); }
 
-  // Waits until `done`, which becomes true by a thread (ThreadTally) or at the time `end`. `silent`: peers send nothing
-  // meanwhile, so that a message is a failure. Throws Error if a thread fails, a peer closes, or no operation completes
-  // for the timeout, unless the threads count none.
+  // Waits until `done`: a thread makes it true (ThreadTally), or the time `end` is reached. `silent`: peers send
+  // nothing meanwhile, so that a message is a failure. Throws Error if a thread fails, a peer closes, or no operation
+  // completes for the timeout, unless the threads count none.
   void wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end = Picos::max());
   // Sets an action for each second of these waits, a sign of life for waiting peers; null: none.
   void each_second(std::function<void()> action) { each_second_ = std::move(action); }
   void wait_for(Picos time, const std::string& what);
-  // From now on a peer may leave: it is skipped, unless it is the last.
-  void let_peers_leave() { may_leave_ = true; }
-  std::size_t peers_left() const { return static_cast<std::size_t>(std::ranges::count(gone_, true)); }
+  // From now on a peer may leave; it is skipped. Without any peer the run fails.
+  void allow_peers_to_leave() { may_leave_ = true; }
+  std::size_t peers_gone() const { return static_cast<std::size_t>(std::ranges::count(gone_, true)); }
   // Receives the body of the next message of a peer; nothing if it has left.
-  std::optional<Json> hear(Channel& peer, const char* type);
+  std::optional<Json> receive_from(Channel& peer, const char* type);
   // Receives the body of the next message of a peer that may not leave.
   Json await(Channel& peer, const char* type);
-  void tell(Channel& peer, const char* type, const Json& body);
+  // Sends a message to a peer, unless it has left.
+  void send_to(Channel& peer, const char* type, const Json& body);
 
   // Waits until `expected` messages have arrived, or none has arrived for a while.
   void await_messages(std::uint64_t expected);
@@ -79,7 +80,8 @@ class ThreadGroup {
   void check_all(const Channel* awaited, bool silent);
   void check_peer(Channel& peer, bool silent);
   bool gone(const Channel& peer) const { return gone_[static_cast<std::size_t>(&peer - peers_.data())]; }
-  bool let_go(const Channel& peer);
+  // Marks a peer that has left. Returns false if it may not leave; throws Error if it was the last.
+  bool mark_gone(const Channel& peer);
 
   NodeRun& node_;
   std::vector<Channel>& peers_;

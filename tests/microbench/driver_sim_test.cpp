@@ -85,7 +85,7 @@ void expect_agreement_of_all(const std::vector<Json>& nodes) {
 
 class DriverSource : public testing::TestWithParam<const char*> {};
 
-TEST_P(DriverSource, AgreesWithTheSimulatedLinks) {
+TEST_P(DriverSource, CountsTheSameAsTheSimulatedLinks) {
   for (const char* fabric : {"sim:cib", "sim:cx3"}) {
     for (const char* post : {"", " --wr_api"}) {
       const std::string command =

@@ -16,7 +16,7 @@ namespace {
 using test::record_of;
 
 constexpr double kTolerance = 0.01;
-// An event that the model excludes may be seen so often per operation, at the window's edges.
+// Largest number per operation of an event that the model excludes, at the ends of the interval.
 constexpr double kStray = 1e-3;
 
 double window_ops(const Json& record) {
@@ -47,7 +47,7 @@ std::vector<std::string> clusters_of([[maybe_unused]] const std::string& command
 
 class EveryBenchmark : public testing::TestWithParam<const char*> {};
 
-TEST_P(EveryBenchmark, CountsWhatTheModelForesees) {
+TEST_P(EveryBenchmark, CountersAgreeWithTheModel) {
   for (const std::string& cluster : clusters_of(GetParam())) {
     const std::string command = GetParam() + (" --fabric sim:" + cluster);
     const Json record = record_of(command);
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
         "kv_rate --threads 2 --requests send --keys 10000 --put_percent 50 -D 4ms"));
 
 // A receive queue that cannot keep a whole group of RECVs at hand has no closed form, and the record says so.
-TEST(NoModel, OfAReceiveQueueTooShortForGroups) {
+TEST(NoModel, ForAReceiveQueueTooShortForGroups) {
   for (const char* command : {"recv_rate -c UD -r 20", "recv_rate -c RC -r 100 --recv_list 100",
                               "echo_rate --mode send_send -r 16", "verb_latency --verb send -r 16"}) {
     const Json record = record_of(std::string(command) + " --fabric sim:cib -D 2ms");
@@ -138,7 +138,7 @@ TEST(NoModel, OfAReceiveQueueTooShortForGroups) {
   }
 }
 
-TEST(CacheMisses, OfManyConnectionsAreExactlyWhatTheModelDoesNotForesee) {
+TEST(CacheMisses, ExplainTheReadsAboveTheModelWithManyConnections) {
   const Json record =
       record_of("qp_scaling --verb write --connections 1400 --threads 14 --clients 4 -D 1ms --fabric sim:cib");
   ASSERT_TRUE(record.is_object());

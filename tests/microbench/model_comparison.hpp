@@ -18,7 +18,7 @@
 namespace verbscope::test {
 
 inline constexpr double kTolerance = 0.01;
-// An event that the model excludes may be seen so often per operation, at the window's edges.
+// Largest number per operation of an event that the model excludes, at the ends of the interval.
 inline constexpr double kStray = 1e-4;
 
 struct Comparison {

@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(, ReceiverModelTest,
                                          GridPart{"cx3", "RC"}, GridPart{"cx3", "UC"}, GridPart{"cx3", "UD"}),
                          testing::PrintToStringParamName());
 
-TEST(WqeCacheMisses, AreExactlyWhatTheModelDoesNotForesee) {
+TEST(WqeCacheMisses, ExplainTheReadsAboveTheModel) {
   const TempDir folder;
   // Room for eight WQEs of two lines, with batches of sixteen fetched ahead.
   const std::string cluster = changed_profile(folder, "cib", "wqe_cache_bytes", 8 * 128);
