@@ -130,7 +130,7 @@ TEST(Program, DescribesItsOptions) {
   EXPECT_GT(description.at("options").size(), 20u);
 }
 
-TEST(Program, PrintsHelp) {
+TEST(Program, PrintsHelpAndNoErrorsInAGoodRun) {
   EXPECT_THAT(run_program("send_rate --help").out, HasSubstr("--post_list"));
   EXPECT_EQ(run_program("send_rate --help").exit_code, 0);
   EXPECT_EQ(run_program("send_rate --fabric null -D 1ms --warmup 1ms").own_errors(), "");
