@@ -1,4 +1,4 @@
-// Doorbell registers that QPs of a simulated context share under a lock, against registers of their own.
+// Doorbell registers of a simulated context: shared by QPs under a lock, or one per thread.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -324,7 +324,7 @@ TEST(ExchangeRun, ControllerSleepsWhileThreadsMeasure) {
   ServerFabric(benchmark, set.options, set.table, device).run();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   getrusage(RUSAGE_THREAD, &after);
-  // Four looks a second whether anything moves; the rest is for turns of the phase, the start and the end.
+  // Four checks of progress per second; the rest is for phase changes, the start and the end.
   EXPECT_GT(after.ru_nvcsw, before.ru_nvcsw);
   EXPECT_LT(static_cast<double>(after.ru_nvcsw - before.ru_nvcsw), 4 * took.count() + 16);
   EXPECT_EQ(allowed_cores(), cores) << "the calling thread runs where it did";

@@ -128,7 +128,7 @@ TEST(Latency, OneTripHasALatencyButNoRate) {
 }
 
 TEST(Latency, EachThreadHasAResponderOnEveryTransport) {
-  // A thread that nobody answered would have no trip, and the run would fail.
+  // A thread without a responder has no trip, and the run would fail.
   for (const char* options : {"--threads 5", "--threads 2 --clients 1", "--threads 2 -c UD --verb send",
                               "--threads 3 --clients 2 -c UD --verb send", "--threads 5 --clients 2 --client_threads 3",
                               "--threads 5 --verb read --client_threads 1"}) {

@@ -1,5 +1,5 @@
-// The inference of lock slots against made-up NICs: each maps addresses in its own way and answers with the rates that
-// its mapping leads to. What is expected is the mapping itself.
+// The survey of lock slots on invented NICs: each maps addresses in its own way and gives the rates of that mapping.
+// The survey must find the mapping.
 #include "microbench/atomic/lock_slots.hpp"
 
 #include <gmock/gmock.h>
@@ -131,7 +131,7 @@ TEST(LockSlots, WritesTheFindingsToRecordAndConsole) {
 }
 
 TEST(LockSlots, PrintsTheHighestExaminedBit) {
-  // 256 slots on bits 14 to 21, of which the survey looks at the lower six.
+  // 256 slots on bits 14 to 21; the survey examines the lower six of these bits.
   const Json json = slots_json(survey({.slot = [](std::uint64_t a) { return a >> 14 & 255; }}));
   EXPECT_EQ(json.at("slots"), 64);
   EXPECT_EQ(json.at("highest_bit_examined"), kRegionBits - 1);

@@ -67,8 +67,7 @@ inline std::string changed_profile(const TempDir& folder, const std::string& nam
   return path.string();
 }
 
-// A small input buffer: where the receiver is the slower side the sender is held back, and the steady state begins,
-// soon.
+// A small input buffer: a slow receiver stops the sender soon, so the steady state begins early.
 inline std::string quickly_steady(const TempDir& folder, const std::string& name) {
   return changed_profile(folder, name, "input_buffer_bytes", 8192);
 }

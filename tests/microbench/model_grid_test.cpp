@@ -1,5 +1,5 @@
-// Simulator against closed-form model: PCIe events per operation of the machine under test, over a grid of
-// configurations of SEND and RECV. The two share wire facts only; where they agree, each is evidence for the other.
+// Compares the simulator with the closed-form model: PCIe events per operation of the machine under test, over a grid
+// of configurations of SEND and RECV. The two share wire facts only, so agreement is evidence for both.
 #include "tests/microbench/model_comparison.hpp"
 
 namespace verbscope {

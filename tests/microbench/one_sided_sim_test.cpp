@@ -88,8 +88,8 @@ double rate_of(const std::string& line) {
 }
 
 TEST(ThreadWindow, LimitsAllQpsTogether) {
-  // READs one by one, each as long under way as on an idle link: four QPs have no more outstanding than one. A little
-  // is gained because READs of one QP come back in order, so that a slow one holds up those behind it.
+  // Each READ takes as long as on an idle link, and four QPs have as many outstanding READs as one. The rate is a
+  // little higher, because READs of one QP complete in order, so that a slow one delays those behind it.
   const double one = rate_of("--verb read --wait oldest --window 4");
   EXPECT_NEAR(rate_of("--verb read --wait oldest --window 4 -q 4") / one, 1.03, 0.05);
   EXPECT_NEAR(rate_of("--verb read --wait oldest --window 8 -q 4") / one, 2, 0.1);

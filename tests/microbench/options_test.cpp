@@ -1,4 +1,4 @@
-// The command line takes and refuses options, and --describe tells of them.
+// Options of the command line, and their description by --describe.
 #include "microbench/bench/options.hpp"
 
 #include <gmock/gmock.h>

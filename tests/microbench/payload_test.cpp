@@ -1,4 +1,4 @@
-// Validation tells a good message from one with anything wrong.
+// Validation accepts a good message and refuses any wrong one.
 #include "microbench/loop/payload.hpp"
 
 #include <arpa/inet.h>

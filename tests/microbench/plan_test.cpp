@@ -1,4 +1,4 @@
-// Who is connected to whom, and what is chosen where the person leaves it open.
+// The QPs of all machines and their partners, and the defaults of a plan.
 #include "microbench/bench/plan.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The programs as a person uses them: one clear line for each mistake, an exit code, a record.
+// The programs from the command line: one line per mistake, the exit code, the record.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
