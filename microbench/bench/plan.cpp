@@ -141,7 +141,7 @@ std::uint32_t default_rx_depth(std::uint64_t messages_at_once) {
 
 Plan make_plan(const Options& o, const FabricFacts& facts, const Plan& draft) {
   if (facts.alone && draft.operation.counted == Side::client) {
-    fail_usage("--fabric null: this benchmark posts at clients, and the null device has none");
+    fail_usage("--fabric null: this benchmark posts at clients, and the null device has no clients");
   }
   Plan plan;
   std::optional<std::uint64_t> goal;

@@ -170,8 +170,8 @@ void OneSided::check_sharing(const Options& options) const {
   if (options.events) refuse("not with --events, which wake only one of the threads that share a completion queue");
   const std::uint32_t sharing = std::min(threads_per_qp_, options.threads);
   if (options.iters && (options.threads % sharing != 0 || *options.iters * options.qp % sharing != 0)) {
-    refuse(fmt::format("--iters {} times --qp {} is not a multiple of the threads that share QPs, of --threads {}",
-                       *options.iters, options.qp, options.threads));
+    refuse(fmt::format("with --iters {} expected --threads, and --iters times --qp, to be multiples of {}",
+                       *options.iters, sharing));
   }
   if (options.uars == "exclusive") refuse("not with --uars exclusive, which gives each thread its own QPs");
   const std::uint64_t outstanding = std::uint64_t{sharing} * outstanding_;

@@ -135,7 +135,7 @@ TEST(LockSlots, PrintsTheHighestExaminedBit) {
   const Json json = slots_json(survey({.slot = [](std::uint64_t a) { return a >> 14 & 255; }}));
   EXPECT_EQ(json.at("slots"), 64);
   EXPECT_EQ(json.at("highest_bit_examined"), kRegionBits - 1);
-  EXPECT_THAT(slots_text(json), HasSubstr("bits above 19 were not examined: there may be more slots"));
+  EXPECT_THAT(slots_text(json), HasSubstr("bits above 19 were not examined, so there may be more slots"));
   const std::string whole = slots_text(slots_json(survey({.slot = [](std::uint64_t a) { return a % 4096; }})));
   EXPECT_THAT(whole, HasSubstr("bits above 19 were not examined\n"));
 }

@@ -123,11 +123,11 @@ TEST(OneSidedOptions, RefuseImpossibleWindows) {
   const auto expect = [](const char* line, const char* reason) {
     EXPECT_THAT(one_sided_refusal(line), HasSubstr(reason)) << line;
   };
-  expect("--wait oldest", "--wait oldest: it needs a --window of at least 1");
+  expect("--wait oldest", "--wait oldest: --window must be at least 1");
   expect("--wait all --window 129", "--window 129 is more than a send queue holds (--tx_depth 128)");
   expect("--wait all --window 8 -l 3", "--window 8: with --wait all expected a multiple of --post_list 3");
-  expect("--wait oldest --window 8 -Q 4 -q 2", "--cq_mod 4: with --wait oldest each request is signaled");
-  expect("--wait oldest --window 6 -Q 4", "--cq_mod 4: with --wait oldest each request is signaled");
+  expect("--wait oldest --window 8 -Q 4 -q 2", "--cq_mod 4: with --wait oldest expected 1");
+  expect("--wait oldest --window 6 -Q 4", "--cq_mod 4: with --wait oldest expected 1");
   expect("--verb send --wait oldest --window 8", "--wait oldest: not with --verb send");
   expect("--cq_per_qp", "--cq_per_qp: only with --wait oldest or all");
   expect("--wait oldest --window 8 --cq_per_qp -e", "--events: not with --cq_per_qp");
@@ -147,9 +147,9 @@ TEST(OneSidedOptions, RefuseInvalidSharingOfQps) {
   expect(all + "--fabric null", "not with --fabric null");
   expect(all + "-e", "not with --events");
   expect(all + "--uars exclusive", "not with --uars exclusive");
-  expect(all + "-n 100", "--iters 100 times --qp 1 is not a multiple");
+  expect(all + "-n 100", "with --iters 100 expected --threads");
   expect("--wait all --window 33",
-         "--window 33 up to 132 requests are outstanding, more than a send queue holds (--tx_depth 128)");
+         "with --window 33 up to 132 requests are outstanding, more than a send queue holds (--tx_depth 128)");
 }
 
 TEST(OneSidedOptions, RefuseToPollMemoryWithoutReads) {
@@ -158,9 +158,9 @@ TEST(OneSidedOptions, RefuseToPollMemoryWithoutReads) {
   };
   const std::string read = "--verb read --wait oldest --window 8 ";
   expect("--verb read", "--seen_by memory: only with --wait oldest or all");
-  expect("--verb write --wait oldest --window 8", "a WRITE brings no bytes, only a READ does");
+  expect("--verb write --wait oldest --window 8", "--seen_by memory: only with READs");
   expect(read + "-s 0", "--size must be at least 1");
-  expect(read + "--fabric null", "the null device moves no bytes");
+  expect(read + "--fabric null", "--fabric null moves no bytes");
   expect(read + "--validate", "--validate: not with --seen_by memory");
   expect(read + "-e", "--events: not with --seen_by memory");
   expect(read + "--inline_recv 64", "--inline_recv: not with --seen_by memory");

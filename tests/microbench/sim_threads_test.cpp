@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(SimThreadsOption, IsRefusedWithoutASimulation) {
   EXPECT_THAT(test::refusal_of("send_rate --fabric null --sim_threads 2"),
-              HasSubstr("--sim_threads 2: --fabric null is not simulated"));
+              AllOf(HasSubstr("--sim_threads 2"), HasSubstr("not null")));
   EXPECT_THAT(test::refusal_of("send_rate --fabric sim:cib --sim_threads 0"), HasSubstr("--sim_threads"));
 }
 
