@@ -1,4 +1,4 @@
-// Rate of atomics on the server's memory: the clients post them, the server's adapter executes them.
+// Rate of atomics on the server's memory: the clients post them, and the server's adapter executes them.
 #include <algorithm>
 
 #include "microbench/atomic/client.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Picos kProbeDuration = 1ms;  // the survey takes the time that it needs
+constexpr Picos kProbeDuration = 1ms;  // nominal: the survey ends the interval
 
 class AtomicRate final : public Benchmark {
  public:
@@ -44,22 +44,23 @@ class AtomicRate final : public Benchmark {
 
   void adjust(Options& o) override {
     if (table_->given("--atomic_type")) {
-      if (table_->given("--verb") && atomics_.verb != type_) fail_usage("--atomic_type: --verb names the other one");
+      if (table_->given("--verb") && atomics_.verb != type_)
+        fail_usage("--atomic_type: contradicts --verb; give one of them");
       atomics_.verb = type_;
     }
     type_ = atomics_.verb;
     if (o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size {}: an atomic has 8 bytes", *o.size);
     if (atomics_.stride % kAtomicBytes != 0) {
-      fail_usage("--stride {}: counters lie on multiples of 8 bytes", atomics_.stride);
+      fail_usage("--stride {}: expected a multiple of 8 bytes", atomics_.stride);
     }
-    if (o.fabric == "null") fail_usage("--fabric null: it has no memory to count in");
-    if (o.post_list != 1) fail_usage("--post_list {}: atomics are posted one at a time", o.post_list);
-    if (o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each result is looked at", *o.cq_mod);
+    if (o.fabric == "null") fail_usage("--fabric null: the null device executes no atomics");
+    if (o.post_list != 1) fail_usage("--post_list {}: expected 1, atomics are posted one at a time", o.post_list);
+    if (o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: expected 1, each atomic is signaled", *o.cq_mod);
     o.size = kAtomicBytes;
     o.cq_mod = 1;
     if (!table_->given("--window")) atomics_.most_outstanding = std::min(atomics_.most_outstanding, o.tx_depth);
     if (!atomics_.probe_slots) return;
-    refuse_beside_probe(o);
+    check_probe(o);
     o.threads = 1;
     o.qp = 2;
     o.clients = o.client_threads = 1;
@@ -124,15 +125,16 @@ class AtomicRate final : public Benchmark {
   }
 
  private:
-  // Refuses the options that a survey, of two QPs of one thread, cannot follow.
-  static void refuse_beside_probe(const Options& o) {
-    if (o.iters) fail_usage("--iters: --probe_slots measures what it needs");
+  // Refuses options that do not apply to a survey, which has two QPs of one thread.
+  static void check_probe(const Options& o) {
+    if (o.iters) fail_usage("--iters: not with --probe_slots, which sets its own number of operations");
     if (o.threads != 1 || o.clients.value_or(1) != 1 || o.client_threads.value_or(1) != 1 || o.qp > 2) {
-      fail_usage("--threads, --clients, --client_threads, --qp: --probe_slots has one thread with two QPs");
+      fail_usage("--threads, --clients, --client_threads, --qp: --probe_slots uses one thread with two QPs");
     }
-    if (o.warmup.value_or(Picos(0)) != Picos(0)) fail_usage("--warmup: each measurement of --probe_slots has its own");
-    if (o.events) fail_usage("--events: --probe_slots polls, for rates that tell slots apart");
-    if (o.validate) fail_usage("--validate: --probe_slots looks at rates, not at results");
+    if (o.warmup.value_or(Picos(0)) != Picos(0))
+      fail_usage("--warmup: not with --probe_slots, whose measurements each have their own");
+    if (o.events) fail_usage("--events: not with --probe_slots, which polls");
+    if (o.validate) fail_usage("--validate: not with --probe_slots, which measures rates only");
   }
 
   const OptionTable* table_ = nullptr;

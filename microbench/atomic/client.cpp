@@ -19,7 +19,7 @@ ibv_send_wr atomic_request(std::uint32_t queue, Verb verb, ibv_sge* result, std:
   wr.opcode = request_opcode(verb, false);
   wr.sg_list = result;
   wr.num_sge = 1;
-  wr.wr.atomic.compare_add = 1;  // fetch-and-add adds one; a swap's values are set at each post
+  wr.wr.atomic.compare_add = 1;  // fetch-and-add adds one; the values of a swap are set at each post
   wr.wr.atomic.rkey = rkey;
   return wr;
 }
@@ -53,7 +53,7 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
   }
 
   bool active() const override { return true; }
-  // The server's counters must add up to this: each operation, or each swap that succeeded, adds one.
+  // The sum of the server's counters: each operation, or each successful swap, adds one.
   std::uint64_t sent_to(std::uint32_t) const override { return seen_.empty() ? operations() : state_.swapped; }
   std::string memory() const override { return buffer_.describe(); }
 
@@ -102,7 +102,7 @@ class SlotProber final : public WorkloadOn<SlotProber> {
       : buffer_(Bytes(2 * kAtomicBytes), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         survey_(kSurveyedBits, setup.operation.seed) {
-    if (setup.lanes.size() != 2) fail("--probe_slots needs two QPs in one thread, it got {}", setup.lanes.size());
+    if (setup.lanes.size() != 2) fail("--probe_slots: expected two QPs in one thread, got {}", setup.lanes.size());
     probe_.cq = setup.cq;
     for (std::uint32_t i = 0; i < 2; ++i) {
       const RemoteRegion& region = setup.lanes[i].peers.front().region;
@@ -115,7 +115,7 @@ class SlotProber final : public WorkloadOn<SlotProber> {
       probe_.reads[i] = probe_.atomics[i];
       probe_.reads[i].opcode = IBV_WR_RDMA_READ;
       probe_.reads[i].wr.rdma = {0, region.rkey};
-      // Offsets in the survey are address bits, so its first byte lies on a multiple of what it covers.
+      // Offsets of the survey are the low address bits: align its base to the surveyed range.
       probe_.base = round_up(region.address, std::uint64_t{1} << kSurveyedBits);
     }
   }

@@ -1,4 +1,4 @@
-// The three workloads of atomic_rate: the clients' atomics, the survey of lock slots, and the server's counters.
+// The three workloads of atomic_rate: the clients' atomics, the probe of lock slots, and the server's counters.
 #pragma once
 
 #include <memory>
@@ -16,20 +16,20 @@ struct AtomicOptions {
   std::uint32_t most_outstanding = 16;  // operations of a QP
   bool probe_slots = false;
 
-  // Bytes of the server's region: the counters, or room to align the surveyed addresses.
+  // Bytes of the server's region: the counters, or enough to align the addresses of the survey.
   std::uint64_t region_bytes() const;
-  // Operations outstanding on a QP, as its send queue allows.
+  // Outstanding operations per QP, limited by its send queue.
   std::uint32_t outstanding(const Operation& op) const;
 };
 
-inline constexpr std::uint32_t kSurveyedBits = 20;  // address bits that --probe_slots looks at: up to bit 19
+inline constexpr std::uint32_t kSurveyedBits = 20;  // --probe_slots examines address bits 0 to 19
 
 std::unique_ptr<Workload> make_atomic_client(const ThreadSetup& setup, const AtomicOptions& options);
 std::unique_ptr<Workload> make_slot_prober(const ThreadSetup& setup, const AtomicOptions& options);
-// Thread 0 adds the counters up after the run: its `received` is what all operations have added to them.
+// After the run thread 0 returns the sum of all counters as `received`.
 std::unique_ptr<Workload> make_counter_holder(const ThreadSetup& setup, const AtomicOptions& options);
 
-// The results of the threads of a node: operations and successful swaps, or the findings of the survey.
+// The results of the threads of a node: operations and successful swaps, or the result of the survey.
 Json atomic_results(const std::vector<const Workload*>& threads);
 
 }  // namespace verbscope

@@ -13,25 +13,26 @@ namespace {
 
 constexpr std::uint32_t kReferences = 3;  // measurements of each reference
 constexpr std::uint32_t kSamePairs = 8;
-constexpr std::uint32_t kRepeats = 3;  // measurements of a mask, each from another base
+constexpr std::uint32_t kRepeats = 3;  // measurements of a mask, each with another base
 constexpr std::uint32_t kCheckedPairs = 128;
-constexpr double kModesApart = 2;    // rate of two slots over that of one
-constexpr double kFastEnough = 1.8;  // READs over atomics on one slot: below, two slots could not show
-constexpr double kBusyEnough = 0.8;  // one queue over two on one slot: below, one queue leaves the slot idle
-constexpr double kInterval = 1.96;   // standard deviations: an interval of 95 %
+constexpr double kTwoSlotRatio = 2;     // rate of two slots over that of one
+constexpr double kMinReadRatio = 1.8;   // READs over atomics on one slot; below, the path hides a second slot
+constexpr double kMinSoloRatio = 0.8;   // one queue over two on one slot; below, one queue leaves the slot idle
+constexpr double kConfidence95 = 1.96;  // standard deviations of a 95 % interval
 constexpr std::uint64_t kHiddenSlots = std::uint64_t{1} << kLowestSlotBit;
 
 // The lower end of Wilson's score interval for a share.
-double share_at_least(std::uint32_t hits, std::uint32_t of) {
+double wilson_lower_bound(std::uint32_t hits, std::uint32_t of) {
   if (of == 0) return 0;
-  const double n = of, p = hits / n, z2 = kInterval * kInterval;
-  return std::max(0.0, (p + z2 / (2 * n) - kInterval * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n));
+  const double n = of, p = hits / n, z2 = kConfidence95 * kConfidence95;
+  return std::max(0.0,
+                  (p + z2 / (2 * n) - kConfidence95 * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n));
 }
 
-// The probability that a measurement of this mode lies beyond the threshold, if they are normally distributed.
-double beyond(const RunningMean& mode, double threshold) {
-  if (mode.count() < 2 || mode.deviation() <= 0) return 0;
-  return std::erfc(std::abs(mode.mean() - threshold) / mode.deviation() / std::numbers::sqrt2) / 2;
+// The probability that a rate of this group is on the other side of the threshold, if rates are normally distributed.
+double probability_beyond(const RunningMean& group, double threshold) {
+  if (group.count() < 2 || group.deviation() <= 0) return 0;
+  return std::erfc(std::abs(group.mean() - threshold) / group.deviation() / std::numbers::sqrt2) / 2;
 }
 
 }  // namespace
@@ -77,32 +78,32 @@ SlotSurvey::SlotSurvey(std::uint32_t region_bits, std::uint64_t seed) : region_b
   folded_.reserve(region_bits * region_bits);
 }
 
-std::uint64_t SlotSurvey::span() const {
+std::uint64_t SlotSurvey::all_bits() const {
   return (std::uint64_t{1} << region_bits_) - kHiddenSlots;
 }
 
-std::optional<SlotQuestion> SlotSurvey::next() {
-  using Kind = SlotQuestion::Kind;
+std::optional<SlotMeasurement> SlotSurvey::next() {
+  using Kind = SlotMeasurement::Kind;
   if (stage_ == Stage::done) return std::nullopt;
-  const std::uint64_t base = random_() & span();
+  const std::uint64_t base = random_() & all_bits();
   switch (stage_) {
     case Stage::reads:
-      return SlotQuestion{Kind::reads, base, base};
+      return SlotMeasurement{Kind::reads, base, base};
     case Stage::solo:
-      return SlotQuestion{Kind::solo, base, base};
+      return SlotMeasurement{Kind::solo, base, base};
     case Stage::same:
-      return SlotQuestion{Kind::pair, base, base};
+      return SlotMeasurement{Kind::pair, base, base};
     case Stage::single_bits:
     case Stage::two_bits:
     case Stage::verify:
-      return SlotQuestion{Kind::pair, base, base ^ mask_};
+      return SlotMeasurement{Kind::pair, base, base ^ mask_};
     case Stage::done:
       break;
   }
   return std::nullopt;
 }
 
-void SlotSurvey::answer(double per_second) {
+void SlotSurvey::add_rate(double per_second) {
   switch (stage_) {
     case Stage::reads:
       reads_.add(per_second);
@@ -116,22 +117,22 @@ void SlotSurvey::answer(double per_second) {
       same_.add(per_second);
       shared_.add(per_second);
       if (++repeat_ < kSamePairs) break;
-      threshold_ = same_.mean() * std::sqrt(kModesApart);
-      begin(obstacle().empty() ? Stage::single_bits : Stage::done);
+      threshold_ = same_.mean() * std::sqrt(kTwoSlotRatio);
+      begin(why_inconclusive().empty() ? Stage::single_bits : Stage::done);
       break;
     case Stage::single_bits:
     case Stage::two_bits:
-      answer_mask(per_second);
+      add_mask_rate(per_second);
       break;
     case Stage::verify:
-      check_inference(per_second);
+      check_pair(per_second);
       break;
     case Stage::done:
       break;
   }
 }
 
-// A stage begins with its first mask, where it has masks.
+// Begins a stage, with its first mask if it has masks.
 void SlotSurvey::begin(Stage stage) {
   stage_ = stage;
   repeat_ = 0;
@@ -146,7 +147,7 @@ void SlotSurvey::begin(Stage stage) {
   }
 }
 
-void SlotSurvey::answer_mask(double per_second) {
+void SlotSurvey::add_mask_rate(double per_second) {
   (per_second < threshold_ ? shared_ : apart_).add(per_second);
   mask_rate_.add(per_second);
   if (++repeat_ < kRepeats) return;
@@ -170,7 +171,7 @@ void SlotSurvey::conclude_mask(bool shares) {
   }
 }
 
-// The next two bits that both matter, unless what is known already says that they cancel.
+// Chooses the next two of the bits that choose the slot. Skips pairs of which it is known that they cancel.
 void SlotSurvey::pick_two_bits() {
   do {
     if (++other_ >= bits_.size()) {
@@ -182,15 +183,15 @@ void SlotSurvey::pick_two_bits() {
   } while (same_slot_.contains(mask_));
 }
 
-// Half of the pairs are ones that should share a slot, as far as there are such; the others differ in random bits.
+// Every second pair should share a slot, if there are such pairs; the others differ in random bits.
 void SlotSurvey::pick_random_mask() {
   const bool sharing = pairs_ % 2 == 0 && same_slot_.dimension() > 0;
   do {
-    mask_ = sharing ? same_slot_.combine(random_()) : random_() & span();
+    mask_ = sharing ? same_slot_.combine(random_()) : random_() & all_bits();
   } while (mask_ == 0);
 }
 
-void SlotSurvey::check_inference(double per_second) {
+void SlotSurvey::check_pair(double per_second) {
   const bool shares = per_second < threshold_;
   (shares ? shared_ : apart_).add(per_second);
   if (shares == same_slot_.contains(mask_)) ++agreed_;
@@ -201,16 +202,16 @@ void SlotSurvey::check_inference(double per_second) {
   }
 }
 
-std::string SlotSurvey::obstacle() const {
+std::string SlotSurvey::why_inconclusive() const {
   if (same_.count() == 0 || same_.mean() <= 0) return "nothing was measured";
   const double reads = reads_.mean() / same_.mean(), solo = solo_.mean() / same_.mean();
-  if (reads < kFastEnough) {
+  if (reads < kMinReadRatio) {
     return fmt::format(
         "READs on the same queues are {:.2f} times as fast as atomics on one address, so something other "
         "than a lock may be the limit",
         reads);
   }
-  if (solo < kBusyEnough) {
+  if (solo < kMinSoloRatio) {
     return fmt::format("one queue reaches {:.2f} of the rate of two on one address, so it does not keep a slot busy",
                        solo);
   }
@@ -219,7 +220,7 @@ std::string SlotSurvey::obstacle() const {
 
 SlotFindings SlotSurvey::findings() const {
   SlotFindings found;
-  found.inconclusive = stage_ == Stage::done ? obstacle() : "the survey was not finished";
+  found.inconclusive = stage_ == Stage::done ? why_inconclusive() : "the survey was not finished";
   found.solo_per_s = solo_.mean();
   found.reads_per_s = reads_.mean();
   found.shared = shared_;
@@ -228,13 +229,13 @@ SlotFindings SlotSurvey::findings() const {
   found.bits = bits_;
   found.highest_examined = region_bits_ - 1;
   found.folded = folded_;
-  found.told_apart = std::uint64_t{1} << (region_bits_ - kLowestSlotBit - same_slot_.dimension());
-  found.low_bits_taken = !bits_.empty() && bits_.front() == kLowestSlotBit;
-  found.slots = found.told_apart * (found.low_bits_taken ? kHiddenSlots : 1);
+  found.distinguished = std::uint64_t{1} << (region_bits_ - kLowestSlotBit - same_slot_.dimension());
+  found.low_bits_assumed = !bits_.empty() && bits_.front() == kLowestSlotBit;
+  found.slots = found.distinguished * (found.low_bits_assumed ? kHiddenSlots : 1);
   found.pairs = pairs_;
   found.agreed = agreed_;
-  found.mistaken = std::max(beyond(shared_, threshold_), beyond(apart_, threshold_));
-  found.confidence = share_at_least(agreed_, pairs_) * (1 - found.mistaken);
+  found.mistaken = std::max(probability_beyond(shared_, threshold_), probability_beyond(apart_, threshold_));
+  found.confidence = wilson_lower_bound(agreed_, pairs_) * (1 - found.mistaken);
   return found;
 }
 
@@ -256,9 +257,9 @@ Json slots_json(const SlotFindings& f) {
   json.update(Json{{"address_bits", f.bits},
                    {"highest_bit_examined", f.highest_examined},
                    {"folded_bits", folded},
-                   {"slots_told_apart", f.told_apart},
+                   {"slots_told_apart", f.distinguished},
                    {"slots", f.slots},
-                   {"bits_0_to_2_taken_as_used", f.low_bits_taken},
+                   {"bits_0_to_2_taken_as_used", f.low_bits_assumed},
                    {"checked_pairs", f.pairs},
                    {"checked_pairs_agreed", f.agreed},
                    {"measurement_mistaken", f.mistaken},
@@ -269,7 +270,7 @@ Json slots_json(const SlotFindings& f) {
 std::string slots_text(const Json& f) {
   std::string text = fmt::format("  lock slots: {:.3f} Mops on one address", f.value("same_slot_mops", 0.0));
   if (f.at("other_slot_mops").is_number()) {
-    text += fmt::format(", {:.3f} on two that do not share a slot", f.value("other_slot_mops", 0.0));
+    text += fmt::format(", {:.3f} Mops on two addresses with different slots", f.value("other_slot_mops", 0.0));
   }
   if (f.at("inconclusive").is_string())
     return text + fmt::format("\n  inconclusive: {}\n", f.value("inconclusive", ""));
@@ -278,21 +279,20 @@ std::string slots_text(const Json& f) {
     text += "\n  no address bit chooses the slot: 1 slot";
   } else {
     const bool whole = bits.back() - bits.front() + 1 == bits.size();
-    text += fmt::format("\n  address bits {} tell {} slots apart",
+    text += fmt::format("\n  address bits {} distinguish {} slots",
                         whole ? fmt::format("{} to {}", bits.front(), bits.back()) : f.at("address_bits").dump(),
                         f.value("slots_told_apart", 1ull));
     if (!f.at("folded_bits").empty()) text += fmt::format(", combined in pairs {}", f.at("folded_bits").dump());
     if (f.value("bits_0_to_2_taken_as_used", false)) {
-      text +=
-          fmt::format("; taken with bits 0 to 2, which aligned atomics cannot show: {} slots", f.value("slots", 1ull));
+      text += fmt::format("; {} slots if bits 0 to 2 choose too, which aligned atomics cannot show",
+                          f.value("slots", 1ull));
     }
   }
   const auto highest = f.value("highest_bit_examined", 0u);
-  const bool more = !bits.empty() && bits.back() == highest;  // the range need not end there
-  return text +
-         fmt::format("\n  bits above {} were not examined{}\n  {} of {} random pairs behaved so; confidence {:.3f}\n",
-                     highest, more ? ": there may be more slots than these" : "", f.value("checked_pairs_agreed", 0u),
-                     f.value("checked_pairs", 0u), f.value("confidence", 0.0));
+  const bool more = !bits.empty() && bits.back() == highest;  // the range may be longer
+  return text + fmt::format("\n  bits above {} were not examined{}\n  {} of {} random pairs agree; confidence {:.3f}\n",
+                            highest, more ? ", so there may be more slots" : "", f.value("checked_pairs_agreed", 0u),
+                            f.value("checked_pairs", 0u), f.value("confidence", 0.0));
 }
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// The data path of atomic_rate: atomics outstanding on each QP, on counters chosen at each post.
+// The data path of atomic_rate: keeps atomics outstanding on each QP and chooses a counter for each post.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -12,11 +12,11 @@
 
 namespace verbscope {
 
-// What belongs to each request of a send queue's ring. Atomics of a QP complete in order, so the oldest is request
-// completed() % ring.size().
+// The result and the counter of each request in the ring of a send queue. Atomics of a QP complete in order: the oldest
+// is request completed() % ring.size().
 struct AtomicPlaces {
-  std::span<std::uint64_t> results;  // what each request returned
-  std::span<std::uint64_t> counter;  // the counter that each request worked on
+  std::span<std::uint64_t> results;  // returned by each request
+  std::span<std::uint64_t> counter;  // index of the counter of each request
   std::uint64_t base = 0;            // address of the peer's first counter
 };
 
@@ -24,10 +24,10 @@ struct AtomicState {
   ibv_cq* cq = nullptr;
   ibv_comp_channel* channel = nullptr;
   std::span<SendQueue> queues;
-  std::span<AtomicPlaces> places;  // of each queue
+  std::span<AtomicPlaces> places;  // by queue
   Choice choice{1, false, 0, 0};
   std::uint64_t stride = 8;
-  // Compare-and-swap: the value that each counter had when last seen. A swap adds one to what it expects.
+  // Compare-and-swap: the last known value of each counter. A swap replaces this value by the next one.
   std::span<std::uint64_t> seen;
   std::uint64_t swapped = 0;
   std::uint64_t goal = MeasuredInterval::kNoGoal;
@@ -50,7 +50,7 @@ inline bool post_atomics(AtomicState& s, std::uint32_t index, RunEnd& end) {
   return true;
 }
 
-// The oldest operation of the queue has completed.
+// Takes the completion of the oldest operation of a queue.
 inline void retire_atomic(AtomicState& s, std::uint32_t index) {
   SendQueue& q = s.queues[index];
   const AtomicPlaces& places = s.places[index];
@@ -63,21 +63,21 @@ inline void retire_atomic(AtomicState& s, std::uint32_t index) {
   s.seen[places.counter[slot]] = before + (swapped ? 1 : 0);
 }
 
-// Keeps as many atomics outstanding as may be until the stop or the goal, then waits for what is under way.
+// Keeps all queues full until the stop or the goal, then waits for the outstanding atomics.
 template <Node N>
 void atomic_loop(N& node, AtomicState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredInterval window(tally, s.goal);
+  MeasuredInterval interval(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = 0;
-  const auto under_way = [&s] {
+  const auto outstanding = [&s] {
     return std::ranges::any_of(s.queues, [](const SendQueue& queue) { return queue.room < queue.depth; });
   };
-  for (bool running = true; running || under_way();) {
+  for (bool running = true; running || outstanding();) {
     for (std::uint32_t i = 0; running && i < s.queues.size(); ++i) {
       if (!post_atomics(s, i, tally.end)) return;
     }
     const int count = take_completions<kCompletionBatch>(
-        s.cq, window.left(ops), tally.end, [&s](const ibv_wc& wc) { retire_atomic(s, sent_queue(wc.wr_id)); });
+        s.cq, interval.left(ops), tally.end, [&s](const ibv_wc& wc) { retire_atomic(s, sent_queue(wc.wr_id)); });
     if (count < 0) return;
     if (count == 0) {
       if (!wait.idle_unless_quit(node, control)) return;
@@ -85,7 +85,7 @@ void atomic_loop(N& node, AtomicState& s, const RunControl& control, ThreadTally
     }
     ops += static_cast<std::uint64_t>(count);
     tally.done_ops.store(ops, std::memory_order_relaxed);
-    if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) running = false;
+    if (interval.see(node, control.phase.load(std::memory_order_relaxed), ops)) running = false;
   }
 }
 

@@ -1,4 +1,4 @@
-// The data path of atomic_rate --probe_slots: measures one question of a SlotSurvey after the other on two QPs.
+// The data path of atomic_rate --probe_slots: runs the measurements of a SlotSurvey on two QPs.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -11,27 +11,27 @@
 
 namespace verbscope {
 
-inline constexpr std::uint64_t kProbeOps = 512;  // operations that a measurement counts
+inline constexpr std::uint64_t kProbeOps = 512;  // counted operations per measurement
 
 struct SlotProbe {
   ibv_cq* cq = nullptr;
-  std::array<SendQueue, 2> queues;     // depth: operations outstanding
-  std::array<ibv_send_wr, 2> atomics;  // prebuilt but for the address; each is posted again and again
+  std::array<SendQueue, 2> queues;     // depth: outstanding operations
+  std::array<ibv_send_wr, 2> atomics;  // prebuilt, except for the address, and posted repeatedly
   std::array<ibv_send_wr, 2> reads;
   std::uint64_t base = 0;  // peer's address of the survey's offset 0
   std::uint64_t done = 0;  // operations of all measurements
 };
 
-// The rate in operations per second; negative with tally.end set when it could not be measured. As many operations
-// as may be are outstanding before the counting begins and until it ends.
+// Returns the rate in operations per second, or a negative number with tally.end set on failure. The queues are full
+// before the count begins and until it ends.
 template <Node N>
-double measure_slots(N& node, SlotProbe& s, const SlotQuestion& question, const RunControl& control,
+double measure_slots(N& node, SlotProbe& s, const SlotMeasurement& what, const RunControl& control,
                      ThreadTally& tally) {
-  const bool reads = question.kind == SlotQuestion::Kind::reads;
-  const std::size_t used = question.kind == SlotQuestion::Kind::solo ? 1 : 2;
+  const bool reads = what.kind == SlotMeasurement::Kind::reads;
+  const std::size_t used = what.kind == SlotMeasurement::Kind::solo ? 1 : 2;
   auto& requests = reads ? s.reads : s.atomics;
   for (std::size_t i = 0; i < used; ++i) {
-    const std::uint64_t address = s.base + (i == 0 ? question.first : question.second);
+    const std::uint64_t address = s.base + (i == 0 ? what.first : what.second);
     (reads ? requests[i].wr.rdma.remote_addr : requests[i].wr.atomic.remote_addr) = address;
   }
   const std::uint64_t warm = 4 * used * s.queues[0].depth;
@@ -64,22 +64,22 @@ double measure_slots(N& node, SlotProbe& s, const SlotQuestion& question, const 
   return static_cast<double>(counted) / to_seconds(end - begin);
 }
 
-// Asks and answers until the survey is complete. The measured window of the run is that of the survey, whenever the
-// controller turns the phase.
+// Measures until the survey is complete. The measured interval of the run is that of the whole survey, whatever the
+// phase of the controller.
 template <Node N>
 void probe_loop(N& node, SlotProbe& s, SlotSurvey& survey, const RunControl& control, ThreadTally& tally) {
   while (control.phase.load(std::memory_order_relaxed) == Phase::warmup) {
     if (must_give_up(control, tally.end)) return;
     node.idle();
   }
-  MeasuredInterval window(tally, MeasuredInterval::kNoGoal);
-  window.see(node, Phase::measure, 0);
-  while (const auto question = survey.next()) {
-    const double rate = measure_slots(node, s, *question, control, tally);
+  MeasuredInterval interval(tally, MeasuredInterval::kNoGoal);
+  interval.see(node, Phase::measure, 0);
+  while (const auto next = survey.next()) {
+    const double rate = measure_slots(node, s, *next, control, tally);
     if (rate < 0) return;
-    survey.answer(rate);
+    survey.add_rate(rate);
   }
-  window.see(node, Phase::stop, s.done);
+  interval.see(node, Phase::stop, s.done);
 }
 
 }  // namespace verbscope

@@ -68,23 +68,23 @@ struct alignas(64) ThreadTally {
   std::atomic<std::uint64_t> arrived{0};  // messages received
   Picos started{0};
   const EventFd* controller = nullptr;  // signaled when noted, drained or ended changes; null: none
-  IntervalBounds window;
+  IntervalBounds interval;
   // The interval of each queue, if a completion stands for many operations of one of several queues
   // (loop/queue_intervals.hpp). Empty: use `interval`.
-  std::span<const IntervalBounds> queue_windows;
+  std::span<const IntervalBounds> queue_intervals;
   RunEnd end;
 
-  void tell_noted(Phase phase) { tell(noted, phase); }
-  void tell_drained() { tell(drained, true); }
-  void tell_ended() { tell(ended, true); }
+  void set_noted(Phase phase) { set(noted, phase); }
+  void set_drained() { set(drained, true); }
+  void set_ended() { set(ended, true); }
 
   bool opened() const { return noted.load(std::memory_order_acquire) != Phase::warmup; }
   bool closed() const { return noted.load(std::memory_order_acquire) == Phase::closed; }
 
  private:
   template <class T>
-  void tell(std::atomic<T>& what, T value) {
-    what.store(value, std::memory_order_release);
+  void set(std::atomic<T>& field, T value) {
+    field.store(value, std::memory_order_release);
     if (controller != nullptr) controller->signal();
   }
 };
@@ -132,7 +132,7 @@ class MeasuredInterval {
     if (phase == seen_ && ops < close_at_) [[likely]]
       return false;
     if (!note_turn(node.now(), phase, ops)) return over_;
-    tally_.tell_noted(noted_);
+    tally_.set_noted(noted_);
     return over_;
   }
 
@@ -169,7 +169,7 @@ class MeasuredInterval {
 
  private:
   void set_bound(Phase phase, Picos now, std::uint64_t ops) {
-    tally_.window.note(phase, now, ops);
+    tally_.interval.note(phase, now, ops);
     noted_ = phase;
   }
 

@@ -144,7 +144,7 @@ void add_limit_options(OptionTable& table, Options& o) {
   table.number("-y,--limit_msgrate", o.limit_msgrate, "fail if the rate is below this number of Mops");
 }
 
-// A command line of perftest runs as it is.
+// Command lines of perftest run unchanged.
 void add_idle_options(OptionTable& table, Options& o) {
   table.group("Accepted as in perftest, without effect");
   table.flag("-F,--CPU_freq", o.cpu_freq, "no effect: verbscope prints no warning about CPU frequencies");
@@ -206,24 +206,26 @@ namespace {
 
 // Refuses settings that the transport or the fabric does not have.
 void check_qp_settings(const Options& o) {
-  if (o.qps.rdma_cm && o.fabric != "verbs") fail_usage("--rdma_cm: --fabric {} has no librdmacm", o.fabric);
+  if (o.qps.rdma_cm && o.fabric != "verbs") fail_usage("--rdma_cm: only with --fabric verbs, not {}", o.fabric);
   if (o.qps.rdma_cm && o.connection != Transport::rc) {
-    fail_usage("--rdma_cm: it connects QPs of RC, not of {}", to_string(o.connection));
+    fail_usage("--rdma_cm: only with --connection RC, not {}", to_string(o.connection));
   }
   if (o.qps.tos != 0 && o.qps.traffic_class != 0) fail_usage("--tos and --tclass set the same field: give one of them");
   if (o.qps.rdma_cm && (o.qps.rnr_timer || o.qps.rnr_retry)) {
-    fail_usage("--rdma_cm: librdmacm has its own RNR timer and retries; leave out --rnr_timer and --rnr_retry");
+    fail_usage("--rdma_cm: librdmacm sets the RNR timer and retries; leave out --rnr_timer and --rnr_retry");
   }
   if (facts(o.connection).reliable) return;
   const auto refuse = [&o](const char* option, const std::optional<std::uint32_t>& value) {
-    if (value) fail_usage("{} {}: {} does not retransmit", option, *value, to_string(o.connection));
+    if (value)
+      fail_usage("{} {}: only with --connection RC, {} does not retransmit", option, *value, to_string(o.connection));
   };
   refuse("--qp_timeout", o.qps.qp_timeout);
   refuse("--retry_count", o.qps.retry_count);
   refuse("--rnr_timer", o.qps.rnr_timer);
   refuse("--rnr_retry", o.qps.rnr_retry);
   if (o.qps.outstanding) {
-    fail_usage("--outs {}: {} has neither READs nor atomics", *o.qps.outstanding, to_string(o.connection));
+    fail_usage("--outs {}: only with --connection RC, {} has neither READs nor atomics", *o.qps.outstanding,
+               to_string(o.connection));
   }
 }
 
@@ -237,9 +239,9 @@ const char* network_option(const Options& o) {
 namespace {
 
 void check_local_options(const Options& o) {
-  if (o.fabric != kHostFabric) fail_usage("--fabric {}: this benchmark has no peers, its fabric is host", o.fabric);
+  if (o.fabric != kHostFabric) fail_usage("--fabric {}: expected host, this benchmark has no peers", o.fabric);
   for (const std::string& name : parse_counters(o.counter_sources, "--counter_sources", false)) {
-    if (name != "papi") fail_usage("--counter_sources {}: without a NIC only papi counts", name);
+    if (name != "papi") fail_usage("--counter_sources {}: expected papi or none, this benchmark uses no NIC", name);
   }
   parse_cores(o.cores);
 }
@@ -262,7 +264,7 @@ void check_options(const Options& o, bool local) {
   }
   if (o.run_infinitely && o.iters) fail_usage("--run_infinitely and --iters exclude each other");
   if (o.run_infinitely && !o.out_json_file.empty()) {
-    fail_usage("--run_infinitely: a run without an end writes no record to --out_json_file {}", o.out_json_file);
+    fail_usage("--run_infinitely: a run without an end has no record; leave out --out_json_file {}", o.out_json_file);
   }
   if (o.run_infinitely && (o.longest || o.limit_bw || o.limit_msgrate)) {
     fail_usage("--run_infinitely: --longest, --limit_bw and --limit_msgrate need a run that ends");
@@ -272,16 +274,17 @@ void check_options(const Options& o, bool local) {
     fail_usage("--fabric: expected verbs, sim:NAME or null, got \"{}\"", o.fabric);
   }
   if (o.sim_threads && !o.fabric.starts_with("sim:")) {
-    fail_usage("--sim_threads {}: --fabric {} is not simulated", *o.sim_threads, o.fabric);
+    fail_usage("--sim_threads {}: only with --fabric sim:NAME, not {}", *o.sim_threads, o.fabric);
   }
   if (const char* option = network_option(o); option != nullptr && !is_simulated(o.fabric)) {
-    fail_usage("{}: --fabric {} is not a simulated network", option, o.fabric);
+    fail_usage("{}: only with --fabric sim:NAME, not {}", option, o.fabric);
   }
   if (o.fabric != "verbs" && !o.host.empty()) {
     fail_usage("a host argument ({}) has no effect with --fabric {}: one process has all roles", o.host, o.fabric);
   }
   if (!o.listen.empty() && (o.fabric != "verbs" || !o.host.empty())) {
-    fail_usage("--listen {}: {} does not listen", o.listen, o.host.empty() ? "--fabric " + o.fabric : "a client");
+    fail_usage("--listen {}: only for a server with --fabric verbs, {} does not listen", o.listen,
+               o.host.empty() ? "--fabric " + o.fabric : "a client");
   }
   if (o.mtu && std::ranges::count(std::array{256u, 512u, 1024u, 2048u, 4096u}, *o.mtu) == 0) {
     fail_usage("--mtu: expected 256, 512, 1024, 2048 or 4096, got {}", *o.mtu);
@@ -292,10 +295,8 @@ void check_options(const Options& o, bool local) {
   parse_cores(o.cores);
   const std::vector<std::string> counters = parse_counters(o.counter_sources, "--counter_sources", o.fabric == "verbs");
   if (is_simulated(o.fabric) && !counters.empty() && counters != std::vector<std::string>{"driver"}) {
-    fail_usage(
-        "--counter_sources {} has no effect with --fabric {}: the simulator counts itself; only driver can count "
-        "beside it",
-        o.counter_sources, o.fabric);
+    fail_usage("--counter_sources {}: with --fabric {} expected none or driver, the simulator has counters of its own",
+               o.counter_sources, o.fabric);
   }
 }
 
@@ -337,12 +338,12 @@ std::vector<std::uint32_t> all_sizes(const Options& o, std::uint32_t last) {
   if (o.header_only) fail_usage("--all: with --header_only there is one size, 0");
   if (o.run_infinitely) fail_usage("--all: with --run_infinitely the first size would never end");
   if (!o.size && facts(o.connection).one_packet) {
-    fail_usage("--all: over {} give the largest --size, at most the MTU", to_string(o.connection));
+    fail_usage("--all: with --connection {} also give --size, at most the MTU", to_string(o.connection));
   }
   last = o.size.value_or(last);
   if (last < 2) fail_usage("--size {}: --all begins with 2 bytes", last);
   if (o.fabric == "verbs" && o.port == 0)
-    fail_usage("--port 0: with --all the two sides connect again for each size, and need a fixed port");
+    fail_usage("--port 0: with --all expected a fixed port, the two sides connect again for each size");
   std::vector<std::uint32_t> sizes;
   for (std::uint32_t size = 2; size < last; size *= 2) sizes.push_back(size);
   sizes.push_back(last);

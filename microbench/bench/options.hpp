@@ -22,7 +22,7 @@ struct QpSettings {
   std::uint32_t traffic_class = 0;           // of the GRH
   std::uint32_t flow_label = 0;              // of the GRH
   std::uint32_t pkey_index = 0;              // into the port's table
-  std::optional<std::uint32_t> qp_timeout;   // RC: 4.096 us * 2^this, 0 for ever; none: as the device asks
+  std::optional<std::uint32_t> qp_timeout;   // RC: 4.096 us * 2^this, 0: no timeout; none: the device's need
   std::optional<std::uint32_t> retry_count;  // RC; none: kRetryCount
   std::optional<std::uint32_t> outstanding;  // READs and atomics of an RC QP; none: as many as both devices allow
   std::optional<std::uint32_t> rnr_timer;    // RC: the encoding of IBTA's RNR NAK timer field; none: QpReceive's

@@ -29,7 +29,7 @@ constexpr Picos kSimStuck = 200ms;
 // On a machine with other load the halves of an interval differ by chance.
 constexpr double kSteadyWithin = 0.25;
 constexpr double kSimSteadyWithin = 0.02;
-// One simulated core receives more messages than its share of what one machine sends. Idle cores would only cost time.
+// One simulated core can receive more messages than one machine sends to it. More threads would only cost real time.
 constexpr std::uint32_t kSimReceivingThreads = 1;
 
 std::uint32_t largest_divisor(std::uint64_t of, std::uint32_t at_most) {
@@ -46,18 +46,19 @@ void check_operation(const Operation& op) {
     fail_usage("--connection {}: it has no {}", to_string(op.transport), to_string(op.verb));
   }
   if (op.header_only && op.verb != Verb::send) {
-    fail_usage("--header_only: a {} has no receiver for the immediate", to_string(op.verb));
+    fail_usage("--header_only: only with SENDs, a {} has no receiver for the immediate", to_string(op.verb));
   }
   if (op.most_outstanding > op.tx_depth) {
     fail_usage("--window {} is more than the send queue holds (--tx_depth {})", op.most_outstanding, op.tx_depth);
   }
   if (op.post_list > op.outstanding()) {
-    fail_usage("--post_list {} is more than --window {} lets be outstanding", op.post_list, op.most_outstanding);
+    fail_usage("--post_list {} is more than --window {} allows", op.post_list, op.most_outstanding);
   }
   if (op.signal_every + op.post_list > op.outstanding() + 1) {
     fail_usage(
-        "--cq_mod {} with --post_list {} can wait for ever on a --window of {}: cq_mod + post_list may be at most "
-        "window + 1",
+        "--cq_mod {} with --post_list {} can wait for ever with --window {}: cq_mod + post_list may be at most window "
+        "+ "
+        "1",
         op.signal_every, op.post_list, op.most_outstanding);
   }
   if (op.inlined && op.verb == Verb::read) fail_usage("--inline_size {}: a READ sends no payload", op.inline_limit);
@@ -79,7 +80,7 @@ Operation plan_operation(const Options& o, const FabricFacts& fabric, Operation 
   op.validate = o.validate;
   op.seed = o.seed;
   if (goal && *goal % op.signal_every != 0) {
-    fail_usage("--iters {} is not a multiple of --cq_mod {}: completions of a QP come in steps of cq_mod", *goal,
+    fail_usage("--iters {} is not a multiple of --cq_mod {}, the step in which the operations of a QP complete", *goal,
                op.signal_every);
   }
   check_operation(op);
@@ -94,11 +95,10 @@ Topology plan_topology(const Options& o, const FabricFacts& fabric, Side driver,
   t.ports = fabric.ports;
   const std::uint32_t cores = o.host.empty() ? fabric.server_cores : fabric.client_cores;
   if (o.host.empty() && o.threads > cores) {
-    fail_usage("--threads {} is more than the {} cores there are to pin them to", o.threads, cores);
+    fail_usage("--threads {} is more than the {} cores to pin them to", o.threads, cores);
   }
   if (o.client_threads && *o.client_threads > fabric.client_cores && (fabric.simulated || !o.host.empty())) {
-    fail_usage("--client_threads {} is more than the {} cores there are to pin them to", *o.client_threads,
-               fabric.client_cores);
+    fail_usage("--client_threads {} is more than the {} cores to pin them to", *o.client_threads, fabric.client_cores);
   }
   const std::uint32_t simulated_threads =
       driver == Side::server ? std::min(kSimReceivingThreads, fabric.client_cores) : fabric.client_cores;
@@ -128,12 +128,12 @@ std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth,
 
 namespace {
 
-// A RECV for each outstanding request of the clients, and for those of a polling pass that are not posted again yet.
+// One RECV per outstanding request of the clients, and more for those that a polling pass has not posted again yet.
 std::uint32_t default_rx_depth(std::uint64_t messages_at_once) {
-  constexpr std::uint64_t kOfAPass = 128;
+  constexpr std::uint64_t kPerPass = 128;
   constexpr std::uint64_t kMax = 8192;  // ConnectX-3 offers 16,351 work requests per queue
   if (messages_at_once == 0) return kUsualRxDepth;
-  const std::uint64_t wanted = round_up(messages_at_once + kOfAPass, 64);
+  const std::uint64_t wanted = round_up(messages_at_once + kPerPass, 64);
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, kUsualRxDepth, kMax));
 }
 
@@ -141,7 +141,7 @@ std::uint32_t default_rx_depth(std::uint64_t messages_at_once) {
 
 Plan make_plan(const Options& o, const FabricFacts& facts, const Plan& draft) {
   if (facts.alone && draft.operation.counted == Side::client) {
-    fail_usage("--fabric null: it has no clients, and they would be the ones to post");
+    fail_usage("--fabric null: this benchmark posts at clients, and the null device has no clients");
   }
   Plan plan;
   std::optional<std::uint64_t> goal;
@@ -166,12 +166,12 @@ Plan make_plan(const Options& o, const FabricFacts& facts, const Plan& draft) {
       std::max(facts.simulated ? kSimLongest : kLongest, asked * (facts.simulated ? kSimLongestTimes : kLongestTimes)));
   plan.schedule.forever = o.run_infinitely;
   if (plan.schedule.forever) {
-    if (plan.schedule.threads_end_it) fail_usage("--run_infinitely: this benchmark ends when it has measured");
+    if (plan.schedule.threads_end_it) fail_usage("--run_infinitely: not with this benchmark, which ends by itself");
     plan.schedule.longest = Picos::max();
   }
   if (plan.schedule.longest < asked) {
-    fail_usage("--longest {} s is less than --warmup and --duration take together, {} s",
-               to_seconds(plan.schedule.longest), to_seconds(asked));
+    fail_usage("--longest {} s: less than --warmup plus --duration, {} s", to_seconds(plan.schedule.longest),
+               to_seconds(asked));
   }
   plan.schedule.stuck = std::max(kSimStuck, kRetransmissions * Picos(4'096'000LL << o.qps.qp_timeout.value_or(0)));
   plan.schedule.steady_within = facts.simulated ? kSimSteadyWithin : kSteadyWithin;
@@ -211,7 +211,7 @@ std::vector<QpPlan> client_ends(const Topology& t, std::uint32_t client) {
   return qps;
 }
 
-// By thread, then for each of its QPs per pair one to each other machine. On UD one QP serves all machines.
+// In the order of threads, of a thread's QPs per pair, and of the other machines. On UD one QP serves all machines.
 std::vector<QpPlan> paired_ends(const Topology& t, std::uint32_t machine) {
   std::vector<QpPlan> qps;
   const std::uint32_t others = t.machines() - 1;
@@ -236,7 +236,7 @@ std::vector<QpPlan> paired_ends(const Topology& t, std::uint32_t machine) {
 
 namespace {
 
-// Threads of the first client, which has the most: no more than its QPs.
+// Threads of the first client, which has the most QPs: at most one per QP.
 std::uint32_t client_threads(const Topology& t) {
   if (t.client_qps || t.qps_per_pair > 0) return t.client_threads;
   const bool dealt = facts(t.transport).connected;

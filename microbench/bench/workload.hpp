@@ -38,7 +38,7 @@ void wait_for_quit(N& node, const RunControl& control) {
 template <Node N>
 void stay_drained(N& node, const RunControl& control, ThreadTally& tally) {
   if (tally.end.kind != EndKind::finished) return;
-  tally.tell_drained();
+  tally.set_drained();
   wait_for_quit(node, control);
 }
 

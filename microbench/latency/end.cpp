@@ -11,12 +11,13 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint64_t kHead = 64;             // bytes before a received SEND: the GRH, then a cache line begins
-constexpr std::uint32_t kRecvs = 64;            // RECVs that an end has posted at most
-constexpr std::uint32_t kAnswersSignaled = 64;  // one answer in so many is signaled: signalling is not what is measured
+constexpr std::uint64_t kRecvOffset = 64;  // bytes before a received SEND: room for the GRH, up to a cache line
+constexpr std::uint32_t kMaxRecvs = 64;    // largest number of posted RECVs per side
+constexpr std::uint32_t kSignalResponses =
+    64;  // one response in this many is signaled, to keep the cost of CQEs out of the latency
 
 std::uint64_t box_bytes(std::uint32_t payload) {
-  return round_up(kHead + std::max(payload, kAtomicBytes), kSlotAlignment);
+  return round_up(kRecvOffset + std::max(payload, kAtomicBytes), kSlotAlignment);
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ std::uint64_t latency_slice_bytes(std::uint32_t payload) {
 }
 
 std::uint32_t latency_recvs(const Operation& op) {
-  return std::min(op.rx_depth, kRecvs);
+  return std::min(op.rx_depth, kMaxRecvs);
 }
 
 void fill_latency_region(const Operation& op, std::span<std::byte> region) {
@@ -54,11 +55,11 @@ LatencyEnd::LatencyEnd(const ThreadSetup& setup, LatencyVerb verb)
   lay_out(setup);
   build_request(setup);
   const Lane& lane = setup.lanes.front();
-  const std::uint32_t answers_signaled = std::min(kAnswersSignaled, std::max(1u, op.tx_depth / 2));
+  const std::uint32_t signal_responses = std::min(kSignalResponses, std::max(1u, op.tx_depth / 2));
   state_.queue = {.qp = lane.qp,
                   .builder = lane.builder,
                   .depth = op.tx_depth,
-                  .signal_every = initiates_ ? op.signal_every : answers_signaled};
+                  .signal_every = initiates_ ? op.signal_every : signal_responses};
   state_.cq = setup.cq;
   state_.channel = setup.channel;
   state_.goal = setup.goal;
@@ -68,7 +69,7 @@ LatencyEnd::LatencyEnd(const ThreadSetup& setup, LatencyVerb verb)
   if (verb == LatencyVerb::send) post_recvs(setup);
 }
 
-// Both boxes of the slice hold a message at their end.
+// A slice has two boxes, inbox and outbox, each with a message at its end.
 void LatencyEnd::lay_out(const ThreadSetup& setup) {
   const Lane& lane = setup.lanes.front();
   const std::uint64_t box = box_bytes(setup.operation.payload);
@@ -76,7 +77,7 @@ void LatencyEnd::lay_out(const ThreadSetup& setup) {
       setup.region.bytes.data() + slice_of(setup.region.bytes.size(), lane.count, lane.index).offset;
   state_.inbox_end = slice + box;
   state_.outbox_end = slice + 2 * box;
-  state_.recv_payload = slice + kHead;
+  state_.recv_payload = slice + kRecvOffset;
   fill_payload(setup.operation.seed, 0, pattern_);
 }
 
@@ -86,9 +87,9 @@ void LatencyEnd::build_request(const ThreadSetup& setup) {
   const LanePeer& peer = lane.peers[lane.index % lane.peers.size()];
   const std::uint64_t box = box_bytes(op.payload);
   const std::uint64_t remote_box = peer.region.address + peer.slice().offset;  // the peer's inbox; its outbox follows
-  const bool brings = verb_ == LatencyVerb::read || is_atomic(verb_);
+  const bool reads = verb_ == LatencyVerb::read || is_atomic(verb_);
   state_.bytes = op.payload;
-  const std::byte* const local = (brings ? state_.inbox_end : state_.outbox_end) - op.payload;
+  const std::byte* const local = (reads ? state_.inbox_end : state_.outbox_end) - op.payload;
   state_.segment = {reinterpret_cast<std::uint64_t>(local), op.payload, setup.region.lkey};
   ibv_send_wr& wr = state_.request;
   wr.wr_id = send_id(0);
@@ -104,7 +105,7 @@ void LatencyEnd::build_request(const ThreadSetup& setup) {
   } else if (verb_ == LatencyVerb::send) {
     if (!facts(op.transport).connected) wr.wr.ud = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey};
   } else {
-    wr.wr.rdma = {remote_box + (brings ? 2 : 1) * box - op.payload, peer.region.rkey};
+    wr.wr.rdma = {remote_box + (reads ? 2 : 1) * box - op.payload, peer.region.rkey};
   }
 }
 

@@ -1,5 +1,5 @@
-// One end of a latency measurement as a workload: lays messages out in the region, prebuilds the requests, and runs one
-// of the loops that loop.hpp has.
+// One side of a latency measurement as a workload: places the messages in the region, prebuilds the requests, and runs
+// one of the loops of loop.hpp.
 #pragma once
 
 #include <deque>
@@ -13,14 +13,14 @@
 
 namespace verbscope {
 
-// A trip is one such operation and its answer. An echo is a WRITE that is answered by a WRITE, both inlined and mostly
+// A trip is one operation and its response. An echo is a WRITE with a WRITE as its response, both inlined and mostly
 // unsignaled.
 enum class LatencyVerb : std::uint8_t { read, write, write_inline, send, fetch_add, compare_swap, echo };
 
 struct LatencyVerbRow {
   LatencyVerb value;
   const char* name;  // in options and records
-  Verb posted;       // the verb that the initiator posts
+  Verb posted;       // by the initiator
 };
 
 inline constexpr EnumTable<LatencyVerb, LatencyVerbRow> kLatencyVerbs = {{
@@ -38,22 +38,22 @@ constexpr Verb posted_verb(LatencyVerb verb) {
   return row_of(kLatencyVerbs, verb).posted;
 }
 bool is_atomic(LatencyVerb verb);
-// Whether the peer's CPU answers; otherwise its memory does.
+// True if the peer's CPU posts the response.
 bool is_ping_pong(LatencyVerb verb);
-// Whether the latency is half the round trip, as perftest reports WRITE and SEND; it is the whole trip for READ,
-// atomics and echo.
+// True if the latency is half the round trip, as perftest reports WRITE and SEND. For READ, atomics and echo it is the
+// round trip.
 bool reports_half(LatencyVerb verb);
 
-// Bytes of the region that a QP of either side needs for messages of up to `payload` bytes.
+// Bytes of the region that a QP of either side needs for messages of `payload` bytes.
 std::uint64_t latency_slice_bytes(std::uint32_t payload);
-// RECVs that each end of a ping-pong by SEND has posted.
+// Posted RECVs per side in a ping-pong by SEND.
 std::uint32_t latency_recvs(const Operation& op);
-// Fills every slice of a region with the message that goes out, or is read.
+// Fills every slice of a region with the message to send, or to be read.
 void fill_latency_region(const Operation& op, std::span<std::byte> region);
 
 class LatencyEnd final : public WorkloadOn<LatencyEnd> {
  public:
-  // The server initiates, a client answers (ping-pongs only).
+  // The server initiates. A client responds, in ping-pongs only.
   LatencyEnd(const ThreadSetup& setup, LatencyVerb verb);
 
   template <Node N>
@@ -80,16 +80,15 @@ class LatencyEnd final : public WorkloadOn<LatencyEnd> {
 
   LatencyVerb verb_;
   bool initiates_;
-  std::vector<std::byte> pattern_;  // one byte at least, so that it has an end
+  std::vector<std::byte> pattern_;  // at least one byte, so that pattern_end is not null
   ibv_sge recv_segment_{};
   LatencyState state_;
 };
 
-// Results of the threads of one node, merged: "trip" ("half" or "full"), "latency" with an object for the size, and its
-// keys again at the top. A histogram is a list of [nanoseconds, samples].
+// Merged results of the threads of one node: "trip" ("half" or "full"), "latency" with an object for the size, and the
+// keys of that object again at the top level. A histogram is a list of [nanoseconds, samples].
 Json latency_json(const std::vector<const LatencyEnd*>& ends, LatencyVerb verb);
-// The heading of a table of results that latency_json made, for the console, and the line of one. Empty for the side
-// that answers.
+// The heading and the line of a result from latency_json, for the console. Empty for the side that responds.
 std::string latency_heading(const Json& result);
 std::string latency_row(const Json& result);
 

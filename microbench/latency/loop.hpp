@@ -1,8 +1,8 @@
-// The data path of verb_latency: one operation at a time, timed from before the post to the answer. The answer is a
+// The data path of verb_latency: one operation at a time, timed from before the post to the response. The response is a
 // completion (READ, atomics), a byte in memory (WRITE) or a message (SEND).
 //
-// A WRITE is detected by its last byte, which both sides count up in turn; messages end at the same address whatever
-// their size, so that the byte that is polled holds the count of the message before, and nothing else.
+// A WRITE is detected by its last byte, a count that both sides increase. Messages of any size end at the same address,
+// so the polled byte holds the count of the message before until the next one arrives.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -16,12 +16,12 @@
 
 namespace verbscope {
 
-// The count that a message carries: never 0, which untouched memory holds, and never that of its predecessor.
+// The count in the last byte of a message: never 0, as in zeroed memory, and never that of the message before.
 constexpr std::uint8_t mark_of_trip(std::uint64_t trip) {
   return static_cast<std::uint8_t>(1 + trip % 255);
 }
 
-// One thread's end of the trips.
+// One side of the trips of a thread.
 struct LatencyState {
   SendQueue queue;
   ibv_cq* cq = nullptr;
@@ -30,25 +30,25 @@ struct LatencyState {
   ibv_sge segment{};
   ibv_send_wr request{};
   Histogram histogram;
-  std::uint64_t goal = MeasuredInterval::kNoGoal;  // samples; as many as the time allows
+  std::uint64_t goal = MeasuredInterval::kNoGoal;  // samples; kNoGoal: as many as the time allows
   std::byte* inbox_end = nullptr;                  // messages of WRITE and READ end here
-  std::byte* outbox_end = nullptr;                 // messages that go out end here
-  // SEND: one RECV is taken and posted again at a time, all into the same place.
+  std::byte* outbox_end = nullptr;                 // outgoing messages end here
+  // SEND: all RECVs have the same buffer; each is posted again before the next message.
   ibv_recv_wr recv{};
   std::byte* recv_payload = nullptr;
   std::uint64_t arrived = 0;  // messages received
   ibv_wc last{};              // completion of the last
-  std::uint32_t grh = 0;      // bytes of the GRH, which the length of a message counts too
-  // Validation: what a message holds ends here; null: none.
+  std::uint32_t grh = 0;      // bytes of the GRH, which are part of the length of a message
+  // Validation: the end of the expected bytes; null: none.
   const std::byte* pattern_end = nullptr;
   std::uint64_t checked = 0, wrong = 0;
-  bool atomic = false;        // the eight bytes before inbox_end are what the operation returned
+  bool atomic = false;        // the eight bytes before inbox_end are the returned value
   std::uint64_t divisor = 1;  // 2: half the round trip is recorded
 
   std::span<SendQueue> queues() { return {&queue, 1}; }
 };
 
-// The answer is the completion.
+// The response is the completion.
 struct CompletionTrip {
   template <Node N>
   static bool go(N& node, LatencyState& s, IdleWait& wait, const RunControl& control, RunEnd& end, std::uint64_t) {
@@ -56,7 +56,7 @@ struct CompletionTrip {
            reap_until(node, s.cq, s.queues(), wait, control, end, kNoRecv, [&s] { return s.queue.due == 0; });
   }
 
-  // An atomic adds one to a counter of its own and must return what it was; a READ brings the peer's bytes.
+  // An atomic adds one to this thread's counter and must return its value before; a READ returns the peer's bytes.
   static bool after(LatencyState& s, RunEnd&, std::uint64_t trip) {
     if (s.atomic) {
       ++s.checked;
@@ -79,7 +79,7 @@ inline void check_message(LatencyState& s, std::byte* message, std::uint32_t byt
   std::memset(message, 0, compared);
 }
 
-// The answer is a WRITE by the peer.
+// The response is a WRITE by the peer.
 struct MemoryTrip {
   // Waits for the message of `trip`.
   template <Node N>
@@ -87,7 +87,7 @@ struct MemoryTrip {
     return look_until(node, s.cq, s.queues(), control, end,
                       [&s, mark = mark_of_trip(trip)] { return load_word<std::uint8_t>(s.inbox_end - 1) == mark; });
   }
-  // Posts the message of `trip`. Requests that were signaled before have completed by now; a full queue waits for them.
+  // Posts the message of `trip`. If the queue is full, waits for completions of earlier signaled requests.
   template <Node N>
   static bool post(N& node, LatencyState& s, IdleWait& wait, const RunControl& control, RunEnd& end,
                    std::uint64_t trip) {
@@ -110,7 +110,7 @@ struct MemoryTrip {
   }
 };
 
-// The answer is a message.
+// The response is a message.
 struct MessageTrip {
   template <Node N>
   static bool wait_for_message(N& node, LatencyState& s, IdleWait& wait, const RunControl& control, RunEnd& end,
@@ -133,7 +133,7 @@ struct MessageTrip {
     return post_succeeded(post_recv_list(s.queue.qp, &s.recv), 0, end);
   }
 
-  // Length, immediate and bytes are those of the message that goes the other way.
+  // The expected length, immediate and bytes are those of this side's own messages.
   static void check(LatencyState& s) {
     const bool immediate = s.request.opcode == IBV_WR_SEND_WITH_IMM;
     const bool good = s.last.byte_len == s.grh + s.bytes && ((s.last.wc_flags & IBV_WC_WITH_IMM) != 0) == immediate &&
@@ -147,11 +147,10 @@ struct MessageTrip {
   }
 };
 
-// The side that is timed. Ends after the stop, or when it has its samples, and when all its requests are
-// complete.
+// The side that is timed. Ends after the stop, or with its last sample, when all its requests are complete.
 template <class Trip, Node N>
 void latency_loop(N& node, LatencyState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredInterval window(tally, MeasuredInterval::kNoGoal);
+  MeasuredInterval interval(tally, MeasuredInterval::kNoGoal);
   IdleWait wait(s.cq, s.channel, tally);
   node.watch(s.inbox_end - 1, 1);
   for (std::uint64_t trip = 0;; ++trip) {
@@ -164,12 +163,12 @@ void latency_loop(N& node, LatencyState& s, const RunControl& control, ThreadTal
       return;
     tally.done_ops.store(trip + 1, std::memory_order_relaxed);
     const Phase phase = s.histogram.count() == s.goal ? Phase::stop : control.phase.load(std::memory_order_relaxed);
-    if (window.see(node, phase, trip + 1)) break;
+    if (interval.see(node, phase, trip + 1)) break;
   }
   reap_until(node, s.cq, s.queues(), wait, control, tally.end, kNoRecv, [&s] { return s.queue.due == 0; });
 }
 
-// The side that answers each WRITE by a WRITE, until told to quit.
+// The side that responds to each WRITE by a WRITE, until RunControl::quit.
 template <Node N>
 void write_responder(N& node, LatencyState& s, const RunControl& control, ThreadTally& tally) {
   IdleWait wait(s.cq, nullptr, tally);
@@ -183,13 +182,13 @@ void write_responder(N& node, LatencyState& s, const RunControl& control, Thread
   }
 }
 
-// The side that answers each SEND by a SEND.
+// The side that responds to each SEND by a SEND.
 template <Node N>
 void send_responder(N& node, LatencyState& s, const RunControl& control, ThreadTally& tally) {
   IdleWait wait(s.cq, s.channel, tally);
   for (std::uint64_t trip = 0;; ++trip) {
     if (!MessageTrip::wait_for_message(node, s, wait, control, tally.end, trip)) return;
-    // It is checked before the answer, because the message that the answer calls forth comes to the same place.
+    // Check before the response: the next message overwrites this one.
     if (s.pattern_end != nullptr) MessageTrip::check(s);
     if (!post_one(s.queue, s.request, tally.end)) return;
     tally.done_ops.store(trip + 1, std::memory_order_relaxed);

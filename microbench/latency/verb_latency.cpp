@@ -1,4 +1,4 @@
-// Latency of one verb, or of an echo, with one operation at a time: the server starts each trip.
+// Latency of one verb, or of an echo, with one operation at a time. The server starts each trip.
 #include <algorithm>
 
 #include "common/record.hpp"
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kSweepTo = 65536;      // bytes
 constexpr std::uint32_t kInlineSweepTo = 128;  // bytes
 constexpr std::uint32_t kInlineUpTo = 220;     // bytes, as perftest's latency of WRITE
-constexpr Picos kSimDuration = 20ms;           // some ten thousand trips
+constexpr Picos kSimDuration = 20ms;           // about ten thousand trips
 
 class VerbLatency final : public Benchmark {
  public:
@@ -42,32 +42,34 @@ class VerbLatency final : public Benchmark {
   }
 
   void adjust(Options& o) override {
-    if (o.qp != 1) fail_usage("--qp {}: a thread of verb_latency has one operation under way, so one QP", o.qp);
-    if (o.post_list != 1) fail_usage("--post_list {}: verb_latency has one operation under way", o.post_list);
-    if (is_ping_pong(verb_) && o.fabric == "null") fail_usage("--verb: the null device moves no bytes, nobody answers");
+    if (o.qp != 1) fail_usage("--qp {}: expected 1, a thread of verb_latency has one outstanding operation", o.qp);
+    if (o.post_list != 1)
+      fail_usage("--post_list {}: expected 1, verb_latency has one outstanding operation", o.post_list);
+    if (is_ping_pong(verb_) && o.fabric == "null")
+      fail_usage("--verb {}: --fabric null has no peer that responds", name());
     if (o.events && is_ping_pong(verb_) && verb_ != LatencyVerb::send) {
-      fail_usage("--events: the answer to a WRITE is seen in memory, which raises no event");
+      fail_usage("--events: not with --verb {}, whose response is polled in memory", name());
     }
     if (is_atomic(verb_)) {
-      if (o.fabric == "null") fail_usage("--verb: the null device has no memory to count in");
-      if (o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size: an atomic has 8 bytes");
+      if (o.fabric == "null") fail_usage("--verb {}: --fabric null executes no atomics", name());
+      if (o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size {}: an atomic has 8 bytes", *o.size);
       o.size = kAtomicBytes;
     }
     const std::uint32_t size = o.header_only ? 0 : o.size.value_or(kDefaultSize);
-    if (size == 0 && verb_ != LatencyVerb::send) fail_usage("--size 0: only a SEND can be seen without a payload");
+    if (size == 0 && verb_ != LatencyVerb::send) fail_usage("--size 0: not with --verb {}, only with send", name());
     if (inlined()) o.inline_size = std::max(o.inline_size, size);
     if (!is_ping_pong(verb_) && o.cq_mod.value_or(1) != 1) {
-      fail_usage("--cq_mod {}: the completion is what is timed, so each is signaled", *o.cq_mod);
+      fail_usage("--cq_mod {}: expected 1 with --verb {}, which times each completion", *o.cq_mod, name());
     }
     if (!o.cq_mod && verb_ != LatencyVerb::echo) o.cq_mod = 1;
-    // A thread that answers serves one QP, and a thread that would get none is not started.
+    // A thread that responds serves one QP. A client starts no threads without a QP.
     if (is_ping_pong(verb_)) o.client_threads = o.client_threads.value_or(o.threads);
     if (is_simulated(o.fabric) && !o.iters && !o.duration) o.duration = kSimDuration;
   }
 
   std::vector<std::uint32_t> points(const Options& o) const override {
     if (!all_) return {};
-    if (is_atomic(verb_)) fail_usage("--all: an atomic has 8 bytes");
+    if (is_atomic(verb_)) fail_usage("--all: not with --verb {}, an atomic has 8 bytes", name());
     return all_sizes(o, inlined() ? kInlineSweepTo : kSweepTo);
   }
 
@@ -101,7 +103,7 @@ class VerbLatency final : public Benchmark {
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
     if (setup.side == Side::client && !is_ping_pong(verb_)) return make_idle();
     if (setup.lanes.size() > 1) {
-      fail_usage("--client_threads {}: too few, a thread of client {} would have to answer on {} QPs",
+      fail_usage("--client_threads {}: too few, a thread of client {} would have {} QPs, and 1 is allowed",
                  setup.topology.client_threads, setup.node, setup.lanes.size());
     }
     return std::make_unique<LatencyEnd>(setup, verb_);
@@ -116,14 +118,14 @@ class VerbLatency final : public Benchmark {
     return ends.empty() ? Json::object() : latency_json(ends, verb_);
   }
 
-  // A trip that was never timed, because the time was over, is no result.
+  // Without a timed trip the point has no result.
   void finish(Outcome& outcome) const override {
     if (outcome.result.value("lat_samples", 1ull) > 0 || !outcome.failure.empty()) return;
     outcome.failure = "no trip was timed: give a longer --duration";
   }
 
   std::string report(const Json& result) const override {
-    if (!result.contains("latency")) return "";  // the side that answers
+    if (!result.contains("latency")) return "";  // the side that responds
     return table_line("bytes", latency_heading(result)) +
            table_line(result.at("latency").front().at("size").dump(), latency_row(result));
   }
@@ -145,6 +147,7 @@ class VerbLatency final : public Benchmark {
   }
 
  private:
+  const char* name() const { return row_of(kLatencyVerbs, verb_).name; }
   bool inlined() const { return verb_ == LatencyVerb::write_inline || verb_ == LatencyVerb::echo; }
 
   const OptionTable* table_ = nullptr;

@@ -53,7 +53,7 @@ class QueueIntervals {
     if (window.noted == Phase::closed && goal_ != MeasuredInterval::kNoGoal) return;
     if (window.noted != window_.noted()) {
       window.note(window_.noted(), now, ops);
-      if (--pending_ == 0) tally_.tell_noted(window_.noted());
+      if (--pending_ == 0) tally_.set_noted(window_.noted());
     } else if (open_ > 0 && ops - window.begin_ops >= goal_) {
       window.note(Phase::closed, now, ops);
       if (--open_ == 0) close_at_goal();
@@ -68,9 +68,9 @@ class QueueIntervals {
   void begin_noting() {
     if (window_.noted() == Phase::measure) {
       for (IntervalBounds& window : queues_) window = {};
-      tally_.queue_windows = queues_;
+      tally_.queue_intervals = queues_;
     } else if (noting()) {
-      tally_.queue_windows = {};  // nobody waited for a queue that was late
+      tally_.queue_intervals = {};  // nobody waited for a queue that was late
     }
     pending_ = queues_.size();
     if (goal_ != MeasuredInterval::kNoGoal && window_.noted() == Phase::measure) open_ = queues_.size();
@@ -88,17 +88,17 @@ class QueueIntervals {
       all.end_ops += ops;
     }
     all.begin = all.end - (mops > 0 ? Picos(std::llround(static_cast<double>(all.end_ops) * 1e6 / mops)) : Picos(0));
-    tally_.window = all;
-    tally_.queue_windows = {};
+    tally_.interval = all;
+    tally_.queue_intervals = {};
     reached_ = true;
-    tally_.tell_noted(Phase::closed);
+    tally_.set_noted(Phase::closed);
   }
 
   // The thread's own window stands, and any that the queues have not come to the end of does not.
   void end_without_queues() {
-    if (noting()) tally_.queue_windows = {};
+    if (noting()) tally_.queue_intervals = {};
     pending_ = open_ = 0;
-    tally_.tell_noted(window_.noted());
+    tally_.set_noted(window_.noted());
   }
 
   ThreadTally& tally_;

@@ -192,7 +192,7 @@ void receive_on(N& node, SendState& s, const RunControl& control, ThreadTally& t
   std::uint64_t arrived = 0;
   for (const RecvLane& queue : s.arrivals->queues) arrived += queue.received;
   tally.arrived.store(arrived, std::memory_order_relaxed);
-  tally.tell_drained();
+  tally.set_drained();
   for (;;) {
     const int count = take_completions<kRateBatch>(s.cq, kRateBatch, tally.end,
                                                    [&](const ibv_wc& wc) { return take_arrival(s, wc, tally.end); });

@@ -1,6 +1,6 @@
-// Every machine asks and serves at once: each thread has QPs to the thread of the same number of every other machine,
-// takes them at random, and keeps one window of READs or WRITEs over all of them. After rc-swarm of rdma_bench (Kalia
-// et al., USENIX ATC 2016).
+// Every machine posts to every other. A thread has QPs to the thread of the same number of each other machine, uses
+// them at random, and limits its outstanding READs or WRITEs over all of them. After rc-swarm of rdma_bench (Kalia et
+// al., USENIX ATC 2016).
 #include <algorithm>
 #include <numeric>
 
@@ -21,7 +21,7 @@ namespace {
 class AllToAll final : public OneSided {
  public:
   AllToAll() : OneSided(Verb::read) {
-    everybody_ = random_turns_ = cq_per_qp_ = true;
+    both_sides_ = random_turns_ = cq_per_qp_ = true;
     addresses_ = Addresses::random;
     wait_ = WaitFor::oldest;
     outstanding_ = 16;
@@ -48,27 +48,27 @@ class AllToAll final : public OneSided {
 
   void adjust(Options& options) override {
     if (verb_ == Verb::send) adjust_datagrams(options);
-    if (table_->given("--qp")) fail_usage("--qp {}: --vms says how many there are to each machine", options.qp);
+    if (table_->given("--qp")) fail_usage("--qp {}: give --vms instead, the number of QPs to each machine", options.qp);
     const std::uint32_t clients = machines_ - 1;
     if (options.clients && *options.clients != clients) {
-      fail_usage("--clients {}: with --machines {} there are {}", *options.clients, machines_, clients);
+      fail_usage("--clients {}: leave it out, --machines {} sets it to {}", *options.clients, machines_, clients);
     }
     if (options.client_threads && *options.client_threads != options.threads) {
-      fail_usage("--client_threads {}: every machine has as many threads, --threads {}", *options.client_threads,
-                 options.threads);
+      fail_usage("--client_threads {}: every machine has --threads {}; leave out --client_threads",
+                 *options.client_threads, options.threads);
     }
     options.clients = clients;
     options.client_threads = region_shares_ = options.threads;
     if (!options.cq_mod) options.cq_mod = 1;
     if (verb_ == Verb::write && *options.cq_mod > 1) {
       if (table_->given("--window")) {
-        fail_usage("--window {}: with --cq_mod {} nobody sees most WRITEs come back; --cq_mod alone limits them",
+        fail_usage("--window {}: not for WRITEs with --cq_mod {}, which alone limits the outstanding ones",
                    outstanding_, *options.cq_mod);
       }
       outstanding_ = 0;
       by_cq_mod_ = true;
     }
-    if (by_cq_mod_ && options.events) fail_usage("--events: a thread sleeps on one completion queue, not on one a QP");
+    if (by_cq_mod_ && options.events) fail_usage("--events: not with one completion queue per QP");
     OneSided::adjust(options);
   }
 
@@ -90,13 +90,13 @@ class AllToAll final : public OneSided {
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
     return verb_ == Verb::send ? make_datagram_exchange(setup) : OneSided::setup(setup);
   }
-  // Datagrams that nobody could take are sent all the same.
+  // Counts sent datagrams: a receiver without a RECV drops some.
   std::optional<OperationCount> operation_count() const override {
     return verb_ == Verb::send ? std::optional(OperationCount{Side::server, "messages_sent"})
                                : OneSided::operation_count();
   }
 
-  // One machine may be ahead of the others, who then serve it more than it serves them.
+  // Machines may have different rates; the model bounds their mean.
   std::string bounded_rate() const override { return "mops_per_machine"; }
 
   void finish(Outcome& outcome) const override {
@@ -112,19 +112,19 @@ class AllToAll final : public OneSided {
     result["mops_per_machine"] = mean;
     result["mops_spread"] = mean > 0 ? Json((high - low) / mean) : Json();
     if (!idle.empty() && outcome.failure.empty()) {
-      outcome.failure = fmt::format("{} completed no operation in the measured window: it needs a longer --duration",
+      outcome.failure = fmt::format("{} completed no operation in the measured interval: give a longer --duration",
                                     fmt::join(idle, ", "));
     }
   }
 
   std::string report(const Json& result) const override {
-    if (!result.contains("mops_per_machine")) return "";  // at a client: the server knows
+    if (!result.contains("mops_per_machine")) return "";  // at a client
     return fmt::format(
         "  mean of {} machines: {} Mops, spread {:.1f} %\n", result.value("clients", Json::array()).size() + 1,
         with_digits(result.at("mops_per_machine").get<double>(), 3), 100 * result.at("mops_spread").get<double>());
   }
 
-  // For each operation of its own a machine serves one of the others'.
+  // A machine is the target of one operation for each that it posts.
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
     const VerbShape shape = verb_shape(op, ports);
     if (verb_ == Verb::send) {
@@ -138,12 +138,13 @@ class AllToAll final : public OneSided {
  private:
   void adjust_datagrams(Options& o) {
     if (o.connection != Transport::ud) {
-      fail_usage("--verb send: over UD (-c UD), where one QP reaches all, not over {}", to_string(o.connection));
+      fail_usage("--verb send: expected --connection UD, where one QP reaches all machines, got {}",
+                 to_string(o.connection));
     }
     for (const char* option : {"--window", "--seen_by", "--region_size", "--addresses", "--alignment", "--pages"}) {
       if (table_->given(option)) fail_usage("{}: not with --verb send", option);
     }
-    if (o.post_list > 1) fail_usage("--post_list {}: each datagram has a peer of its own", o.post_list);
+    if (o.post_list > 1) fail_usage("--post_list {}: expected 1 with --verb send", o.post_list);
     if (o.validate) fail_usage("--validate: not with --verb send");
     wait_ = WaitFor::any;
     outstanding_ = 0;

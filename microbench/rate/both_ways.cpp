@@ -16,7 +16,7 @@ void add_both_ways(OptionTable& table, bool& both_ways) {
 }
 
 void adjust_both_ways(Options& options) {
-  if (options.fabric == "null") fail_usage("--bidirectional: --fabric null has no other side to post");
+  if (options.fabric == "null") fail_usage("--bidirectional: --fabric null has no clients");
   if (is_simulated(options.fabric)) options.clients = options.clients.value_or(1);
   options.client_threads = options.client_threads.value_or(options.threads);
 }

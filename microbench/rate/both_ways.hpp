@@ -1,5 +1,5 @@
-// Which sides post: the server, the clients (--direction in), or both on the same QPs (--bidirectional), where the rate
-// is that of both.
+// Options for the side that posts: the server, the clients (--direction in), or both on the same QPs (--bidirectional,
+// with the rate of both).
 #pragma once
 
 #include "microbench/bench/benchmark.hpp"
@@ -7,16 +7,15 @@
 
 namespace verbscope {
 
-// --direction: who posts where one side does. The default is what `driver` is.
+// --direction: the side that posts. The default is the value of `driver`.
 void add_direction(OptionTable& table, Side& driver);
 
 void add_both_ways(OptionTable& table, bool& both_ways);
 
-// Gives the clients, where nobody said otherwise, what the server has. Throws UsageError.
+// Sets the clients' options to those of the server, unless given. Throws UsageError.
 void adjust_both_ways(Options& options);
 
-// The model of the server, of whose operations some go `out` and the others come `in`: in the shares that `result` has
-// of them, or in equal ones.
+// The model of a server whose operations go both ways, in the shares of `result`, or equal shares if it has none.
 Prediction predict_both_ways(const Prediction& out, const Prediction& in, const Json& result);
 
 }  // namespace verbscope

@@ -16,7 +16,7 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint64_t kLargestRegion = std::uint64_t{1} << 36;
+constexpr std::uint64_t kMaxRegion = std::uint64_t{1} << 36;
 
 const std::vector<std::pair<std::string, WaitFor>> kWaits{
     {"any", WaitFor::any}, {"oldest", WaitFor::oldest}, {"all", WaitFor::all}};
@@ -69,7 +69,7 @@ void OneSided::add_region(OptionTable& table) {
 }
 
 void OneSided::add_region(OptionTable& table, const std::string& size_help) {
-  table.bytes("--region_size", region_size_, std::uint64_t{1}, kLargestRegion, size_help);
+  table.bytes("--region_size", region_size_, std::uint64_t{1}, kMaxRegion, size_help);
   table.choice<Addresses>(
       "--addresses", addresses_, {{"sequential", Addresses::sequential}, {"random", Addresses::random}},
       "order in which a QP accesses the places of the region: one payload each, at multiples of 128 bytes");
@@ -87,38 +87,41 @@ void OneSided::add_verb(OptionTable& table, bool with_send) {
 
 void OneSided::adjust(Options& options) {
   if (alignment_ > 0 && region_size_ / alignment_ >> 32 != 0) {
-    fail_usage("--alignment {}: a --region_size of {} has more than 2^32 such places", alignment_, region_size_);
+    fail_usage(
+        "--alignment {}: --region_size {} has more than 2^32 such places; give a larger alignment or a smaller region",
+        alignment_, region_size_);
   }
   if (alignment_ > 0 && options.validate) {
-    fail_usage("--validate: places that lie over each other (--alignment {}) cannot be checked", alignment_);
+    fail_usage("--validate: not with --alignment {}, places that overlap cannot be checked", alignment_);
   }
   if (verb_ != Verb::send) {  // at least one place
     region_size_ =
         std::max(region_size_, payload_stride(options.header_only ? 0 : options.size.value_or(kDefaultSize)));
   }
   if (both_ways_) {
-    if (driver_ == Side::client) fail_usage("--direction in: with --bidirectional both sides post");
+    if (driver_ == Side::client) fail_usage("--direction in: not with --bidirectional, both sides post");
     adjust_both_ways(options);
-    everybody_ = true;
+    both_sides_ = true;
   }
   if (immediate_) check_immediate(options);
   check_window(options);
   if (threads_per_qp_ > 1) check_sharing(options);
   if (!options.validate || verb_ == Verb::send) return;
-  if (options.size == 0u) fail_usage("--validate: a {} of 0 bytes leaves nothing to check", verb_name(verb_));
-  if (everybody_ && verb_ == Verb::write) {
-    fail_usage("--validate: where all machines post WRITEs nobody is left to look at the memory");
+  if (options.size == 0u) fail_usage("--validate: a {} of 0 bytes has nothing to check", verb_name(verb_));
+  if (both_sides_ && verb_ == Verb::write) {
+    fail_usage("--validate: not if all machines post WRITEs, no thread is free to check the memory");
   }
 }
 
-// Refuses what would leave nobody, or two, to take the immediates.
+// Refuses options under which the target cannot receive immediates.
 void OneSided::check_immediate(const Options& options) const {
   if (both_ways_) fail_usage("--write_with_imm: not with --bidirectional");
   if (wait_ != WaitFor::any) fail_usage("--write_with_imm: not with --wait {}", word_of(wait_));
-  if (options.inline_recv > 0) fail_usage("--inline_recv: the WRITEs' payload does not come by a RECV");
+  if (options.inline_recv > 0)
+    fail_usage("--inline_recv: not with --write_with_imm, the payload of a WRITE is not in the RECV");
 }
 
-// Refuses what a window of a thread cannot be, and what nothing but such a window can be.
+// Checks the limit of outstanding operations per thread (--wait oldest or all), and options that need it.
 void OneSided::check_window(Options& options) const {
   if (wait_ == WaitFor::any) {
     if (seen_by_ == SeenBy::memory) fail_usage("--seen_by memory: only with --wait oldest or all");
@@ -128,51 +131,54 @@ void OneSided::check_window(Options& options) const {
   const std::string wait = word_of(wait_);
   if (verb_ == Verb::send) fail_usage("--wait {}: not with --verb send", wait);
   if (by_cq_mod_) return;
-  if (outstanding_ == 0) fail_usage("--wait {}: it needs a --window of at least 1", wait);
+  if (outstanding_ == 0) fail_usage("--wait {}: --window must be at least 1", wait);
   if (outstanding_ > options.tx_depth) {
-    fail_usage("--window {} of a thread is more than a send queue holds (--tx_depth {})", outstanding_,
-               options.tx_depth);
+    fail_usage("--window {} is more than a send queue holds (--tx_depth {})", outstanding_, options.tx_depth);
   }
   if (outstanding_ % options.post_list != 0) {
-    fail_usage("--window {} of a thread is not a multiple of --post_list {}", outstanding_, options.post_list);
+    fail_usage("--window {}: with --wait {} expected a multiple of --post_list {}", outstanding_, wait,
+               options.post_list);
   }
-  if (cq_per_qp_ && options.events) fail_usage("--events: a thread sleeps on one completion queue, not on --cq_per_qp");
+  if (cq_per_qp_ && options.events) fail_usage("--events: not with --cq_per_qp");
   if (seen_by_ == SeenBy::memory) return check_memory(options);
   if (!options.cq_mod) options.cq_mod = 1;
-  const bool one_queue = options.qp == 1 && driver_ == Side::server && !everybody_;
+  const bool one_queue = options.qp == 1 && driver_ == Side::server && !both_sides_;
   if (*options.cq_mod > 1 && (!one_queue || outstanding_ % *options.cq_mod != 0)) {
     fail_usage(
-        "--cq_mod {}: with --wait {} each request is signaled, or on one QP a divisor of --window {}, or READs are "
-        "seen by memory",
+        "--cq_mod {}: with --wait {} expected 1; on one QP a divisor of --window {} is allowed, with --seen_by memory "
+        "any "
+        "number",
         *options.cq_mod, wait, outstanding_);
   }
 }
 
 void OneSided::check_memory(const Options& options) const {
-  if (verb_ != Verb::read) fail_usage("--seen_by memory: a {} brings no bytes, only a READ does", verb_name(verb_));
-  if (options.size == 0u) fail_usage("--seen_by memory: a READ of 0 bytes brings none");
-  if (options.fabric == "null") fail_usage("--seen_by memory: the null device moves no bytes");
-  if (options.validate) fail_usage("--validate: not with --seen_by memory, where the thread changes what arrived");
-  if (options.events) fail_usage("--events: with --seen_by memory a thread polls");
-  if (options.inline_recv > 0) fail_usage("--inline_recv: with --seen_by memory the bytes must not come by completion");
+  if (verb_ != Verb::read) fail_usage("--seen_by memory: only with READs, not with a {}", verb_name(verb_));
+  if (options.size == 0u) fail_usage("--seen_by memory: --size must be at least 1");
+  if (options.fabric == "null") fail_usage("--seen_by memory: --fabric null moves no bytes");
+  if (options.validate) fail_usage("--validate: not with --seen_by memory, which overwrites the received bytes");
+  if (options.events) fail_usage("--events: not with --seen_by memory, which polls");
+  if (options.inline_recv > 0)
+    fail_usage("--inline_recv: not with --seen_by memory, the bytes would arrive in the CQE");
 }
 
 void OneSided::check_sharing(const Options& options) const {
   const auto refuse = [this](const std::string& why) { fail_usage("--threads_per_qp {}: {}", threads_per_qp_, why); };
-  if (everybody_ || driver_ != Side::server) refuse("only where the server alone posts");
-  if (wait_ == WaitFor::any) refuse("each thread has a window of its own, with --wait oldest or all");
-  if (options.fabric == "null") refuse("the null device has no locks");
-  if (options.events) refuse("not with --events, which wake one thread of those that share a completion queue");
+  if (both_sides_ || driver_ != Side::server) refuse("only if the server alone posts");
+  if (wait_ == WaitFor::any) refuse("only with --wait oldest or all");
+  if (options.fabric == "null") refuse("not with --fabric null, whose queues have no locks");
+  if (options.events) refuse("not with --events, which wake only one of the threads that share a completion queue");
   const std::uint32_t sharing = std::min(threads_per_qp_, options.threads);
   if (options.iters && (options.threads % sharing != 0 || *options.iters * options.qp % sharing != 0)) {
-    refuse(fmt::format("--iters {} on each of --qp {} cannot be dealt evenly to --threads {}", *options.iters,
-                       options.qp, options.threads));
+    refuse(fmt::format("with --iters {} expected --threads, and --iters times --qp, to be multiples of {}",
+                       *options.iters, sharing));
   }
-  if (options.uars == "exclusive") refuse("not with --uars exclusive, where a QP is of one thread");
-  const std::uint64_t windows = std::uint64_t{sharing} * outstanding_;
-  if (windows > options.tx_depth) {
-    refuse(fmt::format("windows of {} are {} requests, more than a send queue holds (--tx_depth {})", outstanding_,
-                       windows, options.tx_depth));
+  if (options.uars == "exclusive") refuse("not with --uars exclusive, which gives each thread its own QPs");
+  const std::uint64_t outstanding = std::uint64_t{sharing} * outstanding_;
+  if (outstanding > options.tx_depth) {
+    refuse(
+        fmt::format("with --window {} up to {} requests are outstanding, more than a send queue holds (--tx_depth {})",
+                    outstanding_, outstanding, options.tx_depth));
   }
 }
 
@@ -180,7 +186,7 @@ Plan OneSided::draft() const {
   const char* direction = both_ways_ ? " both ways" : driver_ == Side::server ? " out" : " in";
   return {.operation = {.verb = verb_,
                         .driver = driver_,
-                        .counted = verb_ == Verb::send ? Side::server : driver_,  // SENDs count where they arrive
+                        .counted = verb_ == Verb::send ? Side::server : driver_,  // the receiver counts SENDs
                         .most_outstanding = wait_ == WaitFor::any ? outstanding_ : 0,
                         .cq_per_qp = cq_per_qp_,
                         .label = verb_name(verb_) + direction,
@@ -197,7 +203,7 @@ QueueNeeds OneSided::needs(const Operation& op, Side side) const {
 
 RegionNeeds OneSided::region(const Operation& op, Side side, std::uint32_t) const {
   RegionNeeds needs;
-  const bool target = op.verb != Verb::send && (everybody_ || side != driver_);
+  const bool target = op.verb != Verb::send && (both_sides_ || side != driver_);
   if (!target) return needs;
   needs.bytes = target_bytes(op, region_size_) * region_shares_;
   needs.huge_pages = huge_pages_;
@@ -229,7 +235,7 @@ std::unique_ptr<Workload> OneSided::setup(const ThreadSetup& setup) const {
 
 Prediction OneSided::predict(const ClusterWire& cluster, const Operation& op, int ports) const {
   if (both_ways_) return predict_run(cluster, op, ports, Json::object());
-  if (everybody_) fail("the model has one side that posts, not both");
+  if (both_sides_) fail("the model has one side that posts, not both");
   if (driver_ == Side::server) return predict_requester(cluster, verb_shape(op, ports));
   if (op.verb == Verb::send) return predict_listed_receiver(cluster, op, ports);
   return predict_responder(cluster, op.immediate ? listed_recv_shape(cluster, op, ports) : verb_shape(op, ports));

@@ -1,5 +1,5 @@
-// The base of the benchmarks of WRITEs and READs: the options, who posts, the region that is worked on. SENDs go the
-// same way where a benchmark offers them beside.
+// The base of the benchmarks of WRITEs and READs: options, posting sides, and the target region. Some of them also
+// offer SENDs.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,7 @@ namespace verbscope {
 
 class OneSided : public Benchmark {
  public:
-  // Refuses a validation that would check nothing, and windows that cannot be kept. Classes that have an adjust of
-  // their own call it.
+  // Checks --validate, --window and the options around them. A derived class with its own adjust calls this one.
   void adjust(Options& options) override;
   Plan draft() const override;
   QueueNeeds needs(const Operation& operation, Side side) const override;
@@ -31,7 +30,7 @@ class OneSided : public Benchmark {
  protected:
   explicit OneSided(Verb verb) : verb_(verb) {}
 
-  // Each registers some of the options.
+  // Each registers one group of options.
   void add_direction(OptionTable& table);
   void add_bidirectional(OptionTable& table);
   void add_immediate(OptionTable& table);
@@ -42,23 +41,23 @@ class OneSided : public Benchmark {
   void add_region(OptionTable& table, const std::string& size_help);
   void add_verb(OptionTable& table, bool with_send);
 
-  bool posts(Side side) const { return everybody_ || side == driver_; }
+  bool posts(Side side) const { return both_sides_ || side == driver_; }
 
   Verb verb_;
   Side driver_ = Side::server;
-  bool everybody_ = false;  // both sides post, and the rate is the driver's, or
-  bool both_ways_ = false;  // that of both
-  bool immediate_ = false;  // WRITEs bring one
+  bool both_sides_ = false;  // both sides post, and the driver's operations make the rate
+  bool both_ways_ = false;   // both sides post, and the operations of both make the rate
+  bool immediate_ = false;   // WRITEs with an immediate
   bool random_turns_ = false;
-  // Operations on each QP, 0: as many as --tx_depth; or where a thread has one window over its QPs, in that.
+  // Outstanding operations: per QP with --wait any (0: --tx_depth), else per thread.
   std::uint32_t outstanding_ = 0;
   WaitFor wait_ = WaitFor::any;
   SeenBy seen_by_ = SeenBy::completion;
   bool cq_per_qp_ = false;
   std::uint32_t threads_per_qp_ = 1;
-  bool by_cq_mod_ = false;                // a thread has no window: only --cq_mod bounds what it has outstanding
+  bool by_cq_mod_ = false;                // only --cq_mod limits the outstanding operations
   std::uint64_t region_size_ = 64 << 10;  // bytes
-  std::uint32_t region_shares_ = 1;       // each of --region_size, one for each thread of the peers
+  std::uint32_t region_shares_ = 1;       // parts of --region_size bytes, one per thread of the peers
   bool huge_pages_ = false;               // of the region
   Addresses addresses_ = Addresses::sequential;
 
@@ -68,11 +67,11 @@ class OneSided : public Benchmark {
   void check_memory(const Options& options) const;
   void check_sharing(const Options& options) const;
 
-  std::uint64_t alignment_ = 0;  // bytes; 0: places lie side by side
+  std::uint64_t alignment_ = 0;  // bytes; 0: adjacent places
 };
 
-// One verb, outbound (the server posts, the clients' memory is worked on) or inbound (the other way round). The rate is
-// that of the completions where they are posted.
+// One verb, outbound (the server posts, the clients are targets) or inbound (the other way round). The rate is that of
+// the completions at the side that posts.
 class OneSidedRate final : public OneSided {
  public:
   OneSidedRate(Verb verb, Description description) : OneSided(verb), description_(std::move(description)) {}

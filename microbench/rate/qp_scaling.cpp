@@ -1,6 +1,6 @@
-// Rate against the number of connected QPs: a thread takes its QPs in turn or at random, with some
-// operations outstanding on each. It posts READs or WRITEs, or SENDs over UD, which need no QP a peer. One side posts,
-// or every machine does.
+// Rate against the number of connected QPs. A thread uses its QPs in turn or at random, with some outstanding
+// operations on each. It posts READs, WRITEs or SENDs; SENDs over UD need no QP per peer. One side posts, or every
+// machine.
 #include <algorithm>
 #include <optional>
 
@@ -33,16 +33,16 @@ class QpScaling final : public OneSided {
     table.integer(
         "--connections", connections_, 1u, 1u << 20,
         "total number of QPs of the server, a multiple of --threads and at least one per client; replaces --qp");
-    table.choice<bool>("--active", everybody_, {{"one", false}, {"all", true}},
+    table.choice<bool>("--active", both_sides_, {{"one", false}, {"all", true}},
                        "one: only the side that --direction selects posts; all: both sides post");
   }
 
   void adjust(Options& options) override {
-    if (everybody_ && verb_ == Verb::send) fail_usage("--active all: not with --verb send");
+    if (both_sides_ && verb_ == Verb::send) fail_usage("--active all: not with --verb send");
     if (!options.cq_mod) options.cq_mod = 1;
     if (connections_) {
       if (table_->given("--qp"))
-        fail_usage("--qp {}: --connections {} says how many there are", options.qp, *connections_);
+        fail_usage("--qp {}: --connections {} sets the number of QPs; give one of them", options.qp, *connections_);
       const std::uint32_t threads = options.threads, rest = *connections_ % threads;
       if (rest != 0) {
         const std::uint32_t more = *connections_ - rest + threads;
@@ -60,9 +60,9 @@ class QpScaling final : public OneSided {
     OneSided::adjust(options);
   }
 
-  // How often a QP's context had to be read into the adapter for an operation: what the number of QPs costs.
+  // Adds the number of QP contexts that the adapter read per operation: the cost of many QPs.
   void finish(Outcome& outcome) const override {
-    Json& misses = outcome.result["qp_context_misses_per_op"] = Json();  // null: nobody counts
+    Json& misses = outcome.result["qp_context_misses_per_op"] = Json();  // null: not counted
     const auto of_server = [](const CounterReport& report) {
       return report.node == "server" && report.extra.contains("qp_context_misses");
     };
@@ -77,9 +77,9 @@ class QpScaling final : public OneSided {
     if (misses.is_null()) return "";
     std::string text = fmt::format("  QP contexts read into the adapter: {:.3f} per operation", misses.get<double>());
     if (outstanding_ != 1) {
-      text += outstanding_ == 0 ? "; a whole send queue is outstanding on each QP"
-                                : fmt::format("; {} operations are outstanding on each QP", outstanding_);
-      text += ", which overlap these reads and hide their cost: --window 1 shows it";
+      text += outstanding_ == 0 ? "; with a full send queue outstanding on each QP"
+                                : fmt::format("; with {} operations outstanding on each QP", outstanding_);
+      text += ", which hides the cost of these reads: --window 1 shows it";
     }
     return text + '\n';
   }

@@ -1,6 +1,6 @@
-// Lookups in the server's memory that READ record after record, as in a list or a tree: the address of each READ is in
-// the record before. The server's CPU is idle; the rate is that of the clients' lookups. docs/writing-a-benchmark.md
-// explains this file.
+// Lookups in the server's memory by a chain of READs, as in a list or a tree: each record contains the address of the
+// next. The server's CPU is idle; the rate is that of the clients' lookups. docs/writing-a-benchmark.md explains this
+// file.
 #include <vector>
 
 #include "common/hash.hpp"
@@ -25,19 +25,19 @@ struct LookupOptions {
   std::uint64_t records = 1024;  // in the server's memory
 };
 
-// A record begins with its number and that of the record to READ after it.
+// The first bytes of a record: its number, and that of the record to READ next.
 struct RecordHead {
   std::uint64_t number = 0;
   std::uint64_t next = 0;
 };
 
-// The lookup under way on a QP.
+// The outstanding lookup of a QP.
 struct Lookup {
   ibv_send_wr read{};
   ibv_sge segment{};
-  RecordHead* landed = nullptr;
-  std::uint64_t asked = 0;  // the record that is READ
-  std::uint32_t hops = 0;   // READs of this lookup so far
+  RecordHead* record = nullptr;  // the last record that was read
+  std::uint64_t number = 0;      // of the record that is being read
+  std::uint32_t hops = 0;        // READs of this lookup so far
   Picos began{0};
 };
 
@@ -58,8 +58,8 @@ class LookupClient final : public WorkloadOn<LookupClient> {
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) {
       const Lane& lane = setup.lanes[i];
       Lookup& lookup = lookups_[i];
-      lookup.landed = reinterpret_cast<RecordHead*>(buffer_.data() + i * stride_);
-      lookup.segment = {reinterpret_cast<std::uint64_t>(lookup.landed), setup.operation.payload, mr_.lkey()};
+      lookup.record = reinterpret_cast<RecordHead*>(buffer_.data() + i * stride_);
+      lookup.segment = {reinterpret_cast<std::uint64_t>(lookup.record), setup.operation.payload, mr_.lkey()};
       lookup.read.wr_id = send_id(i);
       lookup.read.opcode = IBV_WR_RDMA_READ;
       lookup.read.sg_list = &lookup.segment;
@@ -71,7 +71,7 @@ class LookupClient final : public WorkloadOn<LookupClient> {
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    MeasuredInterval window(tally, goal_);
+    MeasuredInterval interval(tally, goal_);
     IdleWait wait(cq_, channel_, tally);
     bool running = true;
     std::uint64_t ops = 0;
@@ -81,11 +81,11 @@ class LookupClient final : public WorkloadOn<LookupClient> {
       Lookup& lookup = lookups_[index];
       retire_signaled(queues_[index]);
       ++checked_;
-      if (lookup.landed->number != lookup.asked) ++wrong_;
-      if (++lookup.hops < options_.hops) return read(index, lookup.landed->next, tally.end);
-      if (window.measuring()) latency_.record(node.now() - lookup.began);
+      if (lookup.record->number != lookup.number) ++wrong_;
+      if (++lookup.hops < options_.hops) return read(index, lookup.record->next, tally.end);
+      if (interval.measuring()) latency_.record(node.now() - lookup.began);
       tally.done_ops.store(++ops, std::memory_order_relaxed);
-      if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) running = false;
+      if (interval.see(node, control.phase.load(std::memory_order_relaxed), ops)) running = false;
       if (running) return begin(node, index, tally.end);
       --open;
       return true;
@@ -94,7 +94,7 @@ class LookupClient final : public WorkloadOn<LookupClient> {
       if (!begin(node, i, tally.end)) return;
     }
     while (open > 0) {
-      const int count = take_completions<kCompletionBatch>(cq_, window.left(ops), tally.end, on_read);
+      const int count = take_completions<kCompletionBatch>(cq_, interval.left(ops), tally.end, on_read);
       if (count < 0 || (count == 0 && !wait.idle_unless_quit(node, control))) return;
     }
   }
@@ -114,7 +114,7 @@ class LookupClient final : public WorkloadOn<LookupClient> {
 
   bool read(std::uint32_t index, std::uint64_t number, RunEnd& end) {
     Lookup& lookup = lookups_[index];
-    lookup.asked = number;
+    lookup.number = number;
     lookup.read.wr.rdma.remote_addr = base_ + number * stride_;
     return post_one(queues_[index], lookup.read, end);
   }
@@ -149,7 +149,8 @@ class LookupRate final : public Benchmark {
 
   void adjust(Options& o) override {
     if (o.size.value_or(kDefaultSize) < sizeof(RecordHead)) {
-      fail_usage("--size {}: a record has at least {} bytes, which name it and the next", *o.size, sizeof(RecordHead));
+      fail_usage("--size {}: expected at least {} bytes, for the number of the record and of the next", *o.size,
+                 sizeof(RecordHead));
     }
   }
 
@@ -184,14 +185,14 @@ class LookupRate final : public Benchmark {
 
   Json results(const std::vector<const Workload*>& threads) const override {
     Histogram latency;
-    bool asks = false;
+    bool has_client = false;
     for (const Workload* thread : threads) {
       const auto* const client = dynamic_cast<const LookupClient*>(thread);
       if (client == nullptr) continue;
-      asks = true;
+      has_client = true;
       latency.merge(client->latency());
     }
-    return asks ? Json{{kPackedLatency, latency.pack()}} : Json::object();
+    return has_client ? Json{{kPackedLatency, latency.pack()}} : Json::object();
   }
 
   void finish(Outcome& outcome) const override {

@@ -10,7 +10,7 @@ namespace verbscope {
 
 Description Sends::describe() const {
   if (inbound()) {
-    return {"recv_rate", "Rate of inbound SENDs over RC, UC or UD, measured where they are received.",
+    return {"recv_rate", "Rate of inbound SENDs over RC, UC or UD, measured at the receiver.",
             "-c UD -s 32 -I 32 --threads 4"};
   }
   return {"send_rate", "Rate of SENDs over RC, UC or UD, posted by the server or by the clients (--direction).",
@@ -29,11 +29,11 @@ void Sends::options(OptionTable& table) {
 
 void Sends::adjust(Options& options) {
   if (both_ways_) {
-    if (inbound()) fail_usage("--direction in: with --bidirectional both sides post");
+    if (inbound()) fail_usage("--direction in: not with --bidirectional, both sides post");
     adjust_both_ways(options);
   }
-  if (!inbound() && shared_) fail_usage("--srq: only with --direction in, where the server receives");
-  if (!inbound() && recv_list_) fail_usage("--recv_list: only with --direction in, where the server receives");
+  if (!inbound() && shared_) fail_usage("--srq: only with --direction in");
+  if (!inbound() && recv_list_) fail_usage("--recv_list: only with --direction in");
   const std::uint32_t depth = options.rx_depth.value_or(kUsualRxDepth);
   if (recv_list_ && *recv_list_ > depth) {
     fail_usage("--recv_list {} is more than the receive queue holds (--rx_depth {})", *recv_list_, depth);

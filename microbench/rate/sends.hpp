@@ -1,5 +1,5 @@
-// The rate of SENDs, outbound (the server's threads send, the clients receive), inbound (the other way round), or both
-// ways at once. Records say send_rate of the first and of the last, recv_rate of the second, whichever program ran.
+// The rate of SENDs: outbound (the server sends, the clients receive), inbound (the other way round), or both ways at
+// once. In records the benchmark of inbound SENDs is recv_rate, otherwise send_rate, whichever program ran.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace verbscope {
 
 class Sends final : public Benchmark {
  public:
-  // Who posts unless --direction says otherwise.
+  // `driver`: the side that posts, unless --direction is given.
   explicit Sends(Side driver) : driver_(driver) {}
 
   Description describe() const override;

@@ -1,5 +1,5 @@
-// How many outstanding WQEs an adapter keeps: each thread has so many signaled READs or WRITEs outstanding on each of
-// its QPs, and the server's PCIe reads per operation beyond the model's tell how many WQEs had to be read again.
+// The number of outstanding WQEs that an adapter caches. Each thread has --window signaled READs or WRITEs outstanding
+// on each of its QPs. PCIe reads per operation above those of the model are WQEs that the adapter read again.
 #include <algorithm>
 
 #include "common/pcie_events.hpp"
@@ -40,15 +40,15 @@ class WqeCache final : public OneSided {
     Json& result = outcome.result;
     for (const char* name : {"reads_per_op", "model_reads_per_op", "extra_reads_per_op", "extra_reads_uncertainty",
                              "wqe_cache_misses_per_op"}) {
-      result[name] = Json();  // null: nobody counts, or nothing was predicted
+      result[name] = Json();  // null: not counted, or no prediction
     }
-    const auto reads_seen = [](const CounterReport& report) {
+    const auto counts_reads = [](const CounterReport& report) {
       return report.node == "server" && report.sees("dma_read_lines");
     };
-    const auto found = std::ranges::find_if(outcome.counters, reads_seen);
+    const auto found = std::ranges::find_if(outcome.counters, counts_reads);
     if (found == outcome.counters.end()) return;
     const CounterReport& server = *found;
-    // An adapter that counts operations has done so in the very window in which its reads were counted.
+    // If the adapter counts operations too, use its count: it is of the same interval as its reads.
     const double ops = server.extra.value("messages_sent", operations_in_window(result, server));
     if (ops <= 0) return;
     const double reads = static_cast<double>(server.events.dma_read_lines) / ops;
@@ -59,16 +59,17 @@ class WqeCache final : public OneSided {
     const double modelled = outcome.prediction.at("pcie_per_op").at("dma_read_lines").get<double>();
     result["model_reads_per_op"] = modelled;
     result["extra_reads_per_op"] = reads - modelled;
-    // What is under way at either end of the window may have been read in it and not counted, or the other way round.
+    // WQEs of requests that are outstanding at an end of the interval may be read inside it and complete outside, or
+    // the other way round.
     const double queues = wait_ == WaitFor::any ? outcome.config.at("qp").get<double>() : 1;
-    const double under_way = static_cast<double>(result.at("threads").size()) * queues * outstanding_;
-    result["extra_reads_uncertainty"] = modelled * under_way / ops;
+    const double outstanding = static_cast<double>(result.at("threads").size()) * queues * outstanding_;
+    result["extra_reads_uncertainty"] = modelled * outstanding / ops;
   }
 
   std::string report(const Json& result) const override {
-    if (result.value("extra_reads_per_op", Json()).is_null()) return "";  // null, or at a client: the server knows
+    if (result.value("extra_reads_per_op", Json()).is_null()) return "";  // null, or at a client
     const auto number = [&result](const char* key) { return result.at(key).get<double>(); };
-    return fmt::format("  PCIe reads per operation: {:.3f}, the model's {:.3f}: {:.3f} extra, +- {:.3f}\n",
+    return fmt::format("  PCIe reads per operation: {:.3f}, by the model {:.3f}: {:.3f} extra, +- {:.3f}\n",
                        number("reads_per_op"), number("model_reads_per_op"), number("extra_reads_per_op"),
                        number("extra_reads_uncertainty"));
   }

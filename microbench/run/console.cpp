@@ -69,14 +69,14 @@ std::string thread_range(const Json& threads) {
   return threads.size() == 1 ? "" : fmt::format(" ({} to {} per thread)", with_digits(low, 3), with_digits(high, 3));
 }
 
-// If both sides post: the share of each in the rate.
+// If both sides post: the rate of each direction.
 std::string directions_line(const Json& result) {
   if (!result.contains("rate_out_mops")) return "";
   return fmt::format("  both ways: {} Mops out, {} Mops in\n", with_digits(result.at("rate_out_mops"), 3),
                      with_digits(result.at("rate_in_mops"), 3));
 }
 
-// The rate and the bandwidth, or that another side has them.
+// The rate and the bandwidth, or why this side has none.
 std::string rate_line(const Json& result, const char* label) {
   const double window_s = result.at("window_s");
   if (!result.at("rate_mops").is_number()) {
@@ -131,13 +131,13 @@ std::string table_row(const Benchmark& benchmark, const Record& record) {
 
 namespace {
 
-// Receivers that had no RECV posted: the sender waits each time and sends again.
+// RNR NAKs of receivers without a posted RECV; the sender waits after each and sends again.
 std::string rnr_line(const Record& record) {
   std::uint64_t naks = 0;
   for (const CounterReport& report : record.counters) naks += report.extra.value("rnr_naks_sent", std::uint64_t{0});
   if (naks == 0) return "";
   return fmt::format(
-      "  {} RNR NAKs: messages found no RECV posted (--rx_depth {}), and their QPs waited before they sent again\n",
+      "  {} RNR NAKs: no RECV was posted for these messages (--rx_depth {}), so their QPs waited and sent again\n",
       naks, record.config.value("rx_depth", 0));
 }
 
@@ -208,7 +208,7 @@ std::string summary(const Operation& operation, const Record& record) {
   text += assumed_line(record);
   if (record.result.contains("validation") && record.result.at("validation").is_object()) {
     text += fmt::format("  validated: {} {}, {} wrong\n", record.result.at("validation").value("checked", 0ull),
-                        operation.verb == Verb::write ? "places written to" : "messages",
+                        operation.verb == Verb::write ? "written places" : "messages",
                         record.result.at("validation").value("wrong", 0ull));
   }
   return text;

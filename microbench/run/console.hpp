@@ -27,7 +27,7 @@ std::string table_line(const std::string& payload, const std::string& rest);
 // A line with lat_mean_ns, lat_p50_ns and lat_p99_ns of a result; empty if it has none.
 std::string latency_line(const Json& result);
 
-// A line on answers_per_post (loop/batch_counts.hpp), likewise.
+// A line with answers_per_post of a result (loop/batch_counts.hpp); empty if it has none.
 std::string batches_line(const Json& result);
 
 }  // namespace verbscope

@@ -9,7 +9,7 @@
 namespace verbscope {
 namespace {
 
-constexpr std::uint64_t kCapacity = std::uint64_t{4} << 30;  // of which only what is used takes memory
+constexpr std::uint64_t kCapacity = std::uint64_t{4} << 30;  // address space; only used pages take memory
 
 driver::WireFacts facts_of_device(std::optional<NicFamily> family) {
   driver::WireFacts facts = driver::usual_facts(family.value_or(NicFamily::mlx5), false);
@@ -17,10 +17,11 @@ driver::WireFacts facts_of_device(std::optional<NicFamily> family) {
   return facts;
 }
 
-// Destroys `object`, which is forgotten before its address can be another's, and known again where it stays.
+// Destroys `object`. Its counts are detached before, because its address may be reused at once, and attached again if
+// the provider refuses.
 template <class Record, class Object>
-int destroyed(Provider& provider, Object* object, Record* (*detach)(const Object&), void (*keep)(Record*),
-              int (Provider::*destroy)(Object*)) {
+int destroy_counted(Provider& provider, Object* object, Record* (*detach)(const Object&), void (*keep)(Record*),
+                    int (Provider::*destroy)(Object*)) {
   Record* const record = detach(*object);
   const int result = (provider.*destroy)(object);
   if (result != 0) keep(record);
@@ -47,7 +48,7 @@ int CountedProvider::set_doorbell_registers(const std::string& name, std::uint32
   return result;
 }
 
-// Throws Error where there is no memory for counts.
+// Throws Error if there is no memory for the counts.
 ibv_context* CountedProvider::open(const std::string& name) {
   ibv_context* const context = provider_.open(name);
   if (context == nullptr) return context;
@@ -88,7 +89,7 @@ ibv_cq* CountedProvider::create_cq(ibv_context* context, int entries, ibv_comp_c
 }
 
 int CountedProvider::destroy_cq(ibv_cq* cq) {
-  return destroyed(provider_, cq, driver::detach_cq, driver::restore_cq, &Provider::destroy_cq);
+  return destroy_counted(provider_, cq, driver::detach_cq, driver::restore_cq, &Provider::destroy_cq);
 }
 
 ibv_srq* CountedProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
@@ -99,7 +100,7 @@ ibv_srq* CountedProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
 }
 
 int CountedProvider::destroy_srq(ibv_srq* srq) {
-  return destroyed(provider_, srq, driver::detach_srq, driver::restore_srq, &Provider::destroy_srq);
+  return destroy_counted(provider_, srq, driver::detach_srq, driver::restore_srq, &Provider::destroy_srq);
 }
 
 ibv_qp* CountedProvider::attached(ibv_qp* qp, const ibv_qp_cap& asked, bool signal_all) {
@@ -124,7 +125,7 @@ int CountedProvider::modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 }
 
 int CountedProvider::destroy_qp(ibv_qp* qp) {
-  return destroyed(provider_, qp, driver::detach_qp, driver::restore_qp, &Provider::destroy_qp);
+  return destroy_counted(provider_, qp, driver::detach_qp, driver::restore_qp, &Provider::destroy_qp);
 }
 
 ibv_ah* CountedProvider::create_ah(ibv_pd* pd, ibv_ah_attr* attr) {

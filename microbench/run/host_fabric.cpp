@@ -52,7 +52,7 @@ Collector make_collector(const NodeRun& node, const Options& options, const Sche
                            .ports = ports.ports,
                            // Unknown if a number of operations ends the interval.
                            .window = schedule.iters ? Picos(0) : schedule.duration,
-                           // The peer waits this long.
+                           // A tool must end before the peer's timeout.
                            .patience = schedule.timeout * 4 / 5};
   // Without peers the default names papi, which few machines allow.
   const std::string& named = options.fabric == kHostFabric ? "auto" : options.counter_sources;
@@ -128,7 +128,8 @@ void ServerFabric::meet_clients(const Plan& plan) {
   const std::string secret = exchange_secret(options().secret);
   ExchangeServer exchange(static_cast<int>(options().port), terms(), secret, options().listen);
   if (secret.empty()) {
-    warn(fmt::format("no secret (--secret or VERBSCOPE_SECRET): anyone who reaches port {} may join", exchange.port()));
+    warn(fmt::format("no secret: anyone who reaches port {} may join; set --secret or VERBSCOPE_SECRET",
+                     exchange.port()));
   }
   print_format(stdout, "listening on port {}\n", exchange.port());
   peers_ = exchange.accept(static_cast<int>(plan.topology.clients), plan.schedule.timeout);

@@ -37,7 +37,8 @@ const WantedConnection& ManagedConnections::asked_for(const CmRequest& request) 
     return it.qp == request.qp && peer_machine(part_.machine(), it.node) == request.node && !asks(it);
   });
   if (found == wanted_.end())
-    fail("librdmacm: machine {} asks for QP {}, which is not its own", request.node, request.qp);
+    fail("librdmacm: machine {} requested a connection to QP {}, which is not one of its peers", request.node,
+         request.qp);
   return *found;
 }
 

@@ -29,7 +29,7 @@ std::vector<int> active_ports(Provider& provider, const std::string& name) {
                 provider.query_port(context.get(), static_cast<std::uint8_t>(port), &state));
     if (state.state == IBV_PORT_ACTIVE) ports.push_back(port);
   }
-  if (ports.empty()) fail("none of the {} ports of {} is active", attributes.phys_port_cnt, name);
+  if (ports.empty()) fail("no port of {} is active (of {})", name, attributes.phys_port_cnt);
   return ports;
 }
 
@@ -85,30 +85,30 @@ NodePorts::NodePorts(const NodePart& part, const NodePlace& place) : part_(part)
   check_datagram_size();
 }
 
-// Refuses settings for which the port has no table entry or no header.
+// Refuses settings that the port or its packets do not support.
 void NodePorts::check_settings(const Device& device, const GidChoice& gid) const {
   const QpSettings& settings = part_.settings;
   const std::uint32_t entries = device.port_attributes().pkey_tbl_len;
   if (settings.pkey_index >= std::max(entries, 1u)) {
-    fail_usage("--pkey_index {}: {}:{} has a table of {}", settings.pkey_index, device.name(), device.port(), entries);
+    fail_usage("--pkey_index {}: the size of the table of {}:{} is {}", settings.pkey_index, device.name(),
+               device.port(), entries);
   }
   const int depth = std::clamp(device.attributes().max_qp_init_rd_atom, 1, 255);
   if (std::cmp_greater(settings.outstanding.value_or(1), depth)) {
-    fail_usage("--outs {}: {} allows {}", *settings.outstanding, device.name(), depth);
+    fail_usage("--outs {}: {} allows at most {}", *settings.outstanding, device.name(), depth);
   }
   if (settings.rdma_cm && device.port_attributes().link_layer != IBV_LINK_LAYER_ETHERNET) {
-    fail_usage("--rdma_cm: {}:{} is InfiniBand, where an address of its IPoIB interface would be needed", device.name(),
+    fail_usage("--rdma_cm: {}:{} is an InfiniBand port; only Ethernet ports are supported", device.name(),
                device.port());
   }
   if (settings.rdma_cm && is_link_local(gid.gid)) {
-    fail_usage("--rdma_cm: GID {} of {}:{} is no IP address that a peer could reach; --gid_index chooses one",
-               gid_text(gid.gid), device.name(), device.port());
+    fail_usage("--rdma_cm: GID {} of {}:{} is a link-local address; select another with --gid_index", gid_text(gid.gid),
+               device.name(), device.port());
   }
   if (gid.global) return;
   const auto refuse = [&](const char* option, std::uint32_t value) {
     if (value == 0) return;
-    fail_usage("{} {}: packets of {}:{} have no GRH for it, which --gid_index gives them", option, value, device.name(),
-               device.port());
+    fail_usage("{} {}: packets of {}:{} have no GRH; give --gid_index", option, value, device.name(), device.port());
   };
   refuse("--tclass", settings.traffic_class);
   refuse("--flow_label", settings.flow_label);
@@ -126,7 +126,7 @@ void NodePorts::check_datagram_size() const {
   if (const std::optional<Transport> companion = part_.benchmark.companion(op)) used.push_back(*companion);
   for (const Transport transport : used) {
     if (!facts(transport).one_packet || op.payload <= mtu_) continue;
-    fail_usage("--size {} is over the MTU of {} bytes, which limits a {} message", op.payload, mtu_,
+    fail_usage("--size {} is over the MTU of {} bytes, the limit of a {} message", op.payload, mtu_,
                to_string(transport));
   }
 }
@@ -164,7 +164,7 @@ void NodeDevice::create_region() {
   if (part_.huge_pages) {
     region_.emplace(Bytes(needs.bytes), needs.huge_pages ? PageSize::mb2 : PageSize::kb4);
   } else {
-    region_.emplace(Bytes(needs.bytes), false);  // a simulated adapter learns of huge pages from the registration
+    region_.emplace(Bytes(needs.bytes), false);  // a simulated adapter gets the page size by the registration
   }
   part_.benchmark.fill(op, part_.side, region_->bytes());
   const int pages = needs.huge_pages ? int{IBV_ACCESS_HUGETLB} : 0;

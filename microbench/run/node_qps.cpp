@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
 
-// Different for each side, client and QP of a run, the same in every run with one seed (Knuth's multiplicative hash).
+// Depends on the seed, the side and the QP only (Knuth's multiplicative hash), so that runs are reproducible.
 std::uint32_t psn_of(std::uint64_t seed, Side side, std::size_t index) {
   const std::uint64_t key = seed * 2 + (side == Side::server ? 0 : 1) + index * 0x10001;
   return static_cast<std::uint32_t>(key * 2654435761u >> 8) & kPsnMask;
@@ -100,10 +100,11 @@ void NodeQps::create_queues() {
   const Operation& op = part_.plan.operation;
   const std::optional<Transport> companion = part_.benchmark.companion(op);
   const std::uint64_t per_lane = companion ? 2 : 1;
-  set_inline_recv(device_.device(), op.transport, op.verb, op.inline_recv);  // 0 too: an adapter may do it by default
+  set_inline_recv(device_.device(), op.transport, op.verb, op.inline_recv);  // also 0: it may be the adapter's default
   const auto offered = static_cast<std::uint64_t>(std::max(device_.device().attributes().max_cqe, 1));
   for (const std::vector<std::size_t>& of_cq : qps_by_cq(group_qps_, part_.qps.size(), op.cq_per_qp)) {
-    // Room for every request to fail, if the device has it; at least what a good run needs.
+    // Entries for an error completion of every request, if the device allows it; at least those of a run without
+    // errors.
     std::uint64_t wanted = 0, needed = 0;
     QueueNeeds needs;
     for (const std::size_t qp : of_cq) {
@@ -115,7 +116,7 @@ void NodeQps::create_queues() {
     }
     if (needed > offered) {
       fail(
-          "{} QPs need {} entries in one completion queue, and {} offers {}: give fewer QPs per thread, or a smaller "
+          "{} QPs need {} entries in one completion queue, but {} allows {}: give fewer QPs per thread, or a smaller "
           "--rx_depth, --tx_depth or --window",
           of_cq.size(), needed, device_.device().name(), offered);
     }
@@ -188,8 +189,8 @@ void NodeQps::connect(const std::vector<Json>& peers) {
     const auto node = static_cast<std::uint32_t>(i);
     nodes.emplace_back(peers[i], "endpoints of " + peer_text(node));
     if (nodes.back().ports.size() != device_.ports().size()) {
-      fail("{} uses {} ports and {} of its peer {}: choose with --ib_port", part_.name(), device_.ports().size(),
-           nodes.back().ports.size(), part_.peer(node));
+      fail("{} uses {} ports, but its peer {} uses {}: select ports with --ib_port", part_.name(),
+           device_.ports().size(), part_.peer(node), nodes.back().ports.size());
     }
   }
   connect_nodes(nodes);
@@ -226,7 +227,7 @@ void NodeQps::agree_on_rd_atomic(const std::vector<PeerNode>& nodes) {
     taken_rd_atomic_ = std::min(taken_rd_atomic_, node.initiator_depth);
   }
   const std::uint32_t asked = part_.settings.outstanding.value_or(rd_atomic_);
-  if (asked > rd_atomic_) fail_usage("--outs {}: the devices of both sides allow {}", asked, rd_atomic_);
+  if (asked > rd_atomic_) fail_usage("--outs {}: the devices of both sides allow at most {}", asked, rd_atomic_);
   rd_atomic_ = asked;
 }
 
@@ -262,7 +263,8 @@ PeerQp NodeQps::connect_to(std::size_t qp, std::uint32_t port, std::uint32_t nod
     return {peer.qpn, peer.qkey, address_handle(port, node_index, local, peer), peer.lid};
   }
   if (is_managed(qp)) {
-    if (port >= node.offer.listening.size()) fail("{} takes no requests of librdmacm", peer_text(node_index));
+    if (port >= node.offer.listening.size())
+      fail("{} does not accept connections by librdmacm: give both sides --rdma_cm", peer_text(node_index));
     const CmAddress at{gid_from_text(peer.gid), node.offer.listening[port]};
     managed_->add({qp, qps_[qp].number(), port, node_index, theirs, at, node.offer.token});
   } else {

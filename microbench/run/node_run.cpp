@@ -62,11 +62,11 @@ std::string NodeRun::failure() const {
 std::string NodeRun::why_missing() const {
   const Operation& operation = part_.plan.operation;
   std::string why;
-  if (part_.settings.qp_timeout == 0u)
-    why = "; with --qp_timeout 0 a QP waits for ever after one of its packets is lost";
+  if (part_.settings.qp_timeout == 0u) why = "; with --qp_timeout 0 a QP never resends a lost packet";
   if (operation.messages_at_once > operation.rx_depth) {
     why += fmt::format(
-        "; up to {} requests are outstanding at a QP with {} RECVs, and requests without a RECV are lost (--rx_depth)",
+        "; up to {} requests are outstanding at a QP with {} RECVs, and requests without a RECV are lost: raise "
+        "--rx_depth",
         operation.messages_at_once, operation.rx_depth);
   }
   return why;
@@ -82,13 +82,12 @@ void NodeRun::check_thread(std::size_t thread, const ThreadReport& report, std::
                   : fmt::format("{}: thread {} did not complete --iters {}{}", name(), thread, *iters, why_missing());
     return;
   }
-  failure =
-      fmt::format("{}: thread {} completed no operation in the measured interval: it needs a longer --duration{}{}",
-                  name(), thread, step > 1 ? fmt::format(", or a --cq_mod under {}", step) : "", why_missing());
+  failure = fmt::format("{}: thread {} completed no operation in the measured interval: give a longer --duration{}{}",
+                        name(), thread, step > 1 ? fmt::format(", or a --cq_mod under {}", step) : "", why_missing());
 }
 
-// Checks that a few completions of each QP are a rate, by the rate of the warm-up if that was longer: no adapter counts
-// beside the threads.
+// With few completions per QP, compares the rate with that of the warm-up, if the warm-up was longer: on devices no
+// adapter counts the operations.
 void NodeRun::check_count(const NodeReport& report, std::string& failure) const {
   constexpr std::uint64_t kFew = 4;  // with more, the ends of the interval matter less than other load of the host
   const Plan& plan = part_.plan;

@@ -35,21 +35,17 @@ IntervalRates rates_of(const IntervalBounds& w) {
           .second_half_mops = mops_between(w.half, w.end, w.end_ops - w.half_ops)};
 }
 
-// The rate of a thread is the sum of those of its queues, each over a window of its own. Nothing while the window is
-// not closed.
+// The rate of a thread is the sum of the rates of its queues, each over an interval of its own. Zeros until the
+// interval is closed.
 IntervalRates rates_of(const ThreadTally& tally) {
   if (!tally.closed()) return {};
-  if (tally.queue_windows.empty()) return rates_of(tally.window);
+  if (tally.queue_intervals.empty()) return rates_of(tally.interval);
   IntervalRates sum;
-  for (const IntervalBounds& queue : tally.queue_windows) sum += rates_of(queue);
+  for (const IntervalBounds& queue : tally.queue_intervals) sum += rates_of(queue);
   return sum;
 }
 
 }  // namespace
-
-bool NodeThreads::sends() const {
-  return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->active(); });
-}
 
 bool NodeThreads::counts() const {
   return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->counts(); });
@@ -132,9 +128,9 @@ ThreadReport NodeThreads::report(std::size_t thread, int core) const {
 Picos NodeThreads::counted_span() const {
   Picos begin = Picos::max(), end{0};
   for (const ThreadTally& tally : tallies_) {
-    if (!tally.closed() || tally.window.end_ops == tally.window.begin_ops) continue;
-    begin = std::min(begin, tally.window.begin);
-    end = std::max(end, tally.window.end);
+    if (!tally.closed() || tally.interval.end_ops == tally.interval.begin_ops) continue;
+    begin = std::min(begin, tally.interval.begin);
+    end = std::max(end, tally.interval.end);
   }
   return begin < end ? end - begin : Picos(0);
 }
@@ -142,7 +138,7 @@ Picos NodeThreads::counted_span() const {
 double NodeThreads::rate_before() const {
   double sum = 0;
   for (const ThreadTally& tally : tallies_) {
-    if (tally.closed()) sum += mops_between(tally.started, tally.window.begin, tally.window.begin_ops);
+    if (tally.closed()) sum += mops_between(tally.started, tally.interval.begin, tally.interval.begin_ops);
   }
   return sum;
 }

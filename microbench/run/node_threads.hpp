@@ -30,7 +30,6 @@ class NodeThreads {
   ThreadTally& tally(std::size_t thread) { return tallies_[thread]; }
   const ThreadTally& tally(std::size_t thread) const { return tallies_[thread]; }
 
-  bool sends() const;   // a thread drives traffic
   bool counts() const;  // a thread counts operations
 
   // While the threads run.

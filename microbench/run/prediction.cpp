@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Only root can read these: the usual values of today's servers.
+// Only root can read these from the device; common values of servers.
 constexpr Bytes kAssumedMps{256};
 constexpr Bytes kAssumedMrrs{512};
 constexpr Bytes kAssumedRcb{64};

@@ -24,7 +24,7 @@ bool Steadiness::goes_on(const IntervalRates& rates, std::optional<double> count
   const bool counters_agree = !counted_mops || std::abs(*counted_mops - rates.mops) <= kCountersAgree * *counted_mops;
   agreed_ = (agreed_ || halves_agree()) && counters_agree;
   if (agreed_ && settled) return false;
-  // An eighth of the time left is for the completions that bound the interval.
+  // Leave an eighth of the time to wait for the first completions after each phase.
   const Picos left = (schedule_.longest - now) / 8 * 7;
   if (left < duration_) return false;
   duration_ = std::min(2 * duration_, left);

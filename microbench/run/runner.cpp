@@ -21,7 +21,7 @@ namespace verbscope {
 
 namespace {
 
-// With --all each request with a larger payload is signaled, as in perftest. Otherwise the largest, which take
+// With --all each request with a larger payload is signaled, as in perftest. Otherwise the largest payloads, which take
 // milliseconds each, would complete 64 at a time.
 constexpr std::uint32_t kMaxUnsignaledPayload = 8192;
 
@@ -57,7 +57,7 @@ void complete_rate(const Benchmark& benchmark, const Options& options, Record& r
   }
   const double payload = record.config.value("size", 0.0);
   if (payload == 0 || !benchmark.moves_payloads()) return;
-  const double mb_per_s = rate->get<double>() * payload;  // millions of operations, of bytes
+  const double mb_per_s = rate->get<double>() * payload;  // Mops times bytes
   record.result["bandwidth_gbit_per_s"] = mb_per_s * 8 / 1000;
   record.result["bandwidth_mb_per_s"] = mb_per_s;
 }
@@ -174,7 +174,7 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
   } else if (const auto figure = figure_of(options, record)) {
     print_format(stdout, "{:f}\n", *figure);
   } else {
-    warn("--output: this side, or this benchmark, has no such figure");
+    warn("--output: this side or this benchmark does not have this figure");
   }
   return 0;
 }
@@ -229,7 +229,8 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
   if (!local) {
     app.add_option("host", options.host, "name or address of the server; without it, this process is the server")
         ->check([](const std::string& host) {
-          return host.empty() ? std::string("expected the server's name or address, got nothing") : std::string();
+          return host.empty() ? std::string("expected the name or address of the server, got an empty word")
+                              : std::string();
         });
   }
   app.footer(examples(description, local));

@@ -52,7 +52,7 @@ constexpr std::size_t kManyNodes = 16;
 // On Ethernet a quantum is a third as long as on InfiniBand: a second thread gains little there. The server does about
 // as much as all clients together, so one thread of this machine simulates it, and the others the clients. Machines
 // that are all `alike` are dealt evenly.
-SimWork shared_out(std::size_t nodes, bool alike, bool ethernet, std::optional<std::uint32_t> asked) {
+SimWork distribute(std::size_t nodes, bool alike, bool ethernet, std::optional<std::uint32_t> asked) {
   const std::size_t usual = nodes >= kManyNodes && !ethernet && std::thread::hardware_concurrency() > 1 ? 2 : 1;
   const std::size_t threads = std::min<std::size_t>(asked.value_or(usual), nodes);
   SimWork work{.partitions = std::vector<std::size_t>(nodes), .threads = threads};
@@ -92,7 +92,7 @@ void require_memory(const Benchmark& benchmark, const Plan& plan) {
 // Applies the options for an Ethernet network to the profile.
 void choose_network(const Options& options, Profile& profile) {
   if (const char* option = network_option(options); option != nullptr && !facts(profile.wire.link_type).ethernet) {
-    fail_usage("{}: the network of {} is {}, whose ports have credits and no choice", option, options.fabric,
+    fail_usage("{}: only on Ethernet, the network of {} is {}", option, options.fabric,
                to_string(profile.wire.link_type));
   }
   profile.fabric.flow_control = options.flow_control.value_or(profile.fabric.flow_control);
@@ -166,9 +166,9 @@ Link& SimFabric::open(const Plan& plan, Outcome& outcome) {
     outcome.config["congestion_control"] = row_of(kCongestionControls, profile_.nic.congestion_control).name;
   }
   const std::size_t machines = plan.topology.machines();
-  notice_.emplace(fmt::format("making the QPs and the memory of {} machines", machines));
+  notice_.emplace(fmt::format("creating the QPs and the memory of {} machines", machines));
   cluster_.emplace(profile_, static_cast<int>(machines), options_.seed,
-                   shared_out(machines, plan.topology.qps_per_pair > 0, ethernet, options_.sim_threads));
+                   distribute(machines, plan.topology.qps_per_pair > 0, ethernet, options_.sim_threads));
   for (std::size_t n = 0; n < machines; ++n) {
     const Side side = n == 0 ? Side::server : Side::client;
     nodes_.emplace_back(benchmark(), plan, side, static_cast<std::uint32_t>(n == 0 ? 0 : n - 1), place_of(n, plan));

@@ -226,11 +226,11 @@ std::string SimInterval::disturbances() const {
     full += cluster_.ethernet_counts(static_cast<int>(node)).value_or(EthernetCounts{}).dropped_full_buffer;
   }
   std::string text;
-  if (naks > 0) text += fmt::format("; {} RNR NAKs: messages found no RECV posted (--rx_depth)", naks);
-  if (lost > 0) text += fmt::format("; packets that the network lost: {} (loss_probability of the profile)", lost);
-  if (full > 0) text += fmt::format("; packets that full buffers of the network dropped: {} (--flow_control)", full);
+  if (naks > 0) text += fmt::format("; {} RNR NAKs: no RECV was posted for these messages (--rx_depth)", naks);
+  if (lost > 0) text += fmt::format("; {} packets were lost by the network (loss_probability of the profile)", lost);
+  if (full > 0) text += fmt::format("; {} packets were dropped by full buffers of the network (--flow_control)", full);
   if (resent > 0) {
-    text += fmt::format("; packets sent again: {} (a QP that lost its last one waits for --qp_timeout)", resent);
+    text += fmt::format("; {} packets were sent again (a QP that lost its last packet waits for --qp_timeout)", resent);
   }
   return text;
 }

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 constexpr auto kFirstNotice = 5s;  // real time
 constexpr auto kNextNotice = 15s;
 
-constexpr Picos kSimTick = 5us;           // virtual time between two looks at the nodes
+constexpr Picos kSimTick = 5us;           // virtual time between two checks of the nodes
 constexpr Picos kSimTickByCount = 100ns;  // if --iters end the interval: the counters must stop with it
 constexpr Picos kSimQuiet = 100us;        // virtual: messages that have not arrived after this time are lost
 
@@ -64,7 +64,7 @@ void SimLink::connect() {
   for (NodeRun& node : nodes_) node.connect(endpoints);
 }
 
-// Prints how long a long run will take here, estimated from a stretch of it.
+// Prints an estimate of the real time of a long run, from a short part of it.
 void SimLink::announce_long_run() {
   const Picos asked = schedule_.warmup + schedule_.duration;
   if (schedule_.threads_end_it || schedule_.forever || asked < kLongRun) return;
@@ -73,9 +73,9 @@ void SimLink::announce_long_run() {
       const double slower = to_seconds(TscClock::now() - began) / to_seconds(kStretchEnd - kStretchBegin);
       const double left_s = slower * to_seconds(asked - kStretchEnd);
       if (left_s < kWorthPrinting) return;
-      print_error(
-          fmt::format("{:g} s of simulated time will take about {} here, {:.0f} times as long", to_seconds(asked),
-                      left_s < 120 ? fmt::format("{:.0f} s", left_s) : fmt::format("{:.0f} min", left_s / 60), slower));
+      print_error(fmt::format(
+          "{:g} s of simulated time will take about {} of real time, {:.0f} times as long", to_seconds(asked),
+          left_s < 120 ? fmt::format("{:.0f} s", left_s) : fmt::format("{:.0f} min", left_s / 60), slower));
     });
   });
 }
@@ -89,7 +89,7 @@ void SimLink::start() {
       cluster_.add_thread(static_cast<int>(n), static_cast<int>(t), [&threads, &control, t](SimNode& sim_node) {
         threads.tally(t).started = sim_node.now();
         threads.workload(t).run(sim_node, control, threads.tally(t));
-        threads.tally(t).tell_ended();
+        threads.tally(t).set_ended();
       });
     }
   }
@@ -132,7 +132,7 @@ bool SimLink::wait(Step step) {
   return !steadiness_.gave_up();
 }
 
-// Returns at once if `when` is past: threads may have been late to note the phase before.
+// Returns at once if `when` is past: threads may have noted the phase before it late.
 void SimLink::wait_until(Picos when) {
   if (when > cluster_.now()) cluster_.wait_until(when);
 }

@@ -34,8 +34,9 @@ RunCores::RunCores(const std::vector<int>& named, std::size_t threads, CoreClaim
   const std::vector<int> allowed = allowed_cores();
   CoreChoice choice = named.empty() ? claims_.claim_free(allowed, threads) : claims_.claim_named(named, threads);
   if (!choice.contested.empty()) {
-    warn(fmt::format("{} core {}, which another run holds: each slows the other",
-                     named.empty() ? "no other core is free than" : "--cores names", core_list(choice.contested)));
+    warn(fmt::format("{} {} is in use by another run, and the two slow each other down: {}",
+                     choice.contested.size() == 1 ? "core" : "cores", core_list(choice.contested),
+                     named.empty() ? "no other core is free" : "give other --cores"));
   }
   threads_ = std::move(choice.cores);
   const auto end = threads_.begin() + static_cast<std::ptrdiff_t>(std::min(threads, threads_.size()));
@@ -59,7 +60,7 @@ void ThreadGroup::start() {
       ThreadTally& tally = node_.threads().tally(t);
       tally.started = node.now();
       node_.threads().workload(t).run(node, control_, tally);
-      tally.tell_ended();
+      tally.set_ended();
     });
   }
   controller_cores_.emplace(cores_.controller());
@@ -119,7 +120,7 @@ void ThreadGroup::check_peer(Channel& peer, bool silent) {
 bool ThreadGroup::mark_gone(const Channel& peer) {
   if (!may_leave_) return false;
   gone_[static_cast<std::size_t>(&peer - peers_.data())] = true;
-  if (peers_gone() == peers_.size()) fail("every client has left; the last was {}", peer.peer());
+  if (peers_gone() == peers_.size()) fail("all clients have left; the last was {}", peer.peer());
   return true;
 }
 
@@ -179,7 +180,7 @@ Json ThreadGroup::await(Channel& peer, const char* type) {
       seen = completed;
       moved_at = TscClock::now();
     } else if (TscClock::now() - moved_at > timeout_) {
-      fail("no message \"{}\" from peer {} after {} s", type, peer.peer(), to_seconds(timeout_));
+      fail("no message \"{}\" from peer {} within {} s", type, peer.peer(), to_seconds(timeout_));
     }
   }
   return peer.receive(type, timeout_);

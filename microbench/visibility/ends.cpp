@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 constexpr std::array<const char*, kCheckedKinds> kKindNames = {"write", "write_read"};
 
-// A region: the words, then a line for the message that goes out, one for that which comes in, one for a READ.
+// A region: the words, then one cache line each for the outgoing message, the incoming message, and the READ.
 struct VisibilityLayout {
   std::byte* words;
   std::byte* outgoing;
@@ -30,11 +30,11 @@ struct VisibilityLayout {
   }
 };
 
-// The base of both ends: their queues, and a message each way.
+// The base of both sides: their queues and messages.
 class VisibilityEnd {
  protected:
   explicit VisibilityEnd(const ThreadSetup& setup) : layout_(setup) {
-    tell_segment_ = {reinterpret_cast<std::uint64_t>(layout_.outgoing), kWord, setup.region.lkey};
+    message_segment_ = {reinterpret_cast<std::uint64_t>(layout_.outgoing), kWord, setup.region.lkey};
     recv_segment_ = {reinterpret_cast<std::uint64_t>(layout_.incoming), kWord, setup.region.lkey};
   }
 
@@ -45,17 +45,17 @@ class VisibilityEnd {
             SendQueue{.qp = lane.companion, .builder = lane.companion_builder, .index = 1, .depth = depth}};
   }
 
-  ibv_send_wr tell() {
+  ibv_send_wr message() {
     ibv_send_wr wr{};
-    wr.wr_id = send_id(kTellQueue);
+    wr.wr_id = send_id(kMessageQueue);
     wr.opcode = IBV_WR_SEND;
     wr.send_flags = IBV_SEND_SIGNALED;
-    wr.sg_list = &tell_segment_;
+    wr.sg_list = &message_segment_;
     wr.num_sge = 1;
     return wr;
   }
 
-  VersionRecv post_recv(const ThreadSetup& setup) {
+  VersionRecv post_recvs(const ThreadSetup& setup) {
     VersionRecv recv{.qp = setup.lanes.front().companion, .place = layout_.incoming};
     recv.request.sg_list = &recv_segment_;
     recv.request.num_sge = 1;
@@ -66,7 +66,7 @@ class VisibilityEnd {
   }
 
   VisibilityLayout layout_;
-  ibv_sge tell_segment_{};
+  ibv_sge message_segment_{};
   ibv_sge recv_segment_{};
 };
 
@@ -94,9 +94,9 @@ class Writer final : public WorkloadOn<Writer>, private VisibilityEnd {
     read.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
     read.sg_list = &read_segment_;
     read.wr.rdma.remote_addr = region.address + payload - kWord;
-    state_.tell = tell();
-    state_.told = layout_.outgoing;
-    state_.answers = post_recv(setup);
+    state_.message = message();
+    state_.message_version = layout_.outgoing;
+    state_.replies = post_recvs(setup);
     state_.goal = setup.goal;
   }
 
@@ -106,7 +106,7 @@ class Writer final : public WorkloadOn<Writer>, private VisibilityEnd {
   }
 
   bool active() const override { return true; }
-  std::uint64_t sent_to(std::uint32_t) const override { return state_.queues[kTellQueue].posted(); }
+  std::uint64_t sent_to(std::uint32_t) const override { return state_.queues[kMessageQueue].posted(); }
   const VisibilityWriter& state() const { return state_; }
 
  private:
@@ -121,9 +121,9 @@ class Reader final : public WorkloadOn<Reader>, private VisibilityEnd {
     state_.cq = setup.cq;
     state_.queues = queues(setup);
     state_.words = layout_.word_span(setup.operation.payload);
-    state_.answer = tell();
-    state_.answered = layout_.outgoing;
-    state_.tellings = post_recv(setup);
+    state_.reply = message();
+    state_.reply_version = layout_.outgoing;
+    state_.messages = post_recvs(setup);
   }
 
   template <Node N>
@@ -133,7 +133,7 @@ class Reader final : public WorkloadOn<Reader>, private VisibilityEnd {
 
   bool active() const override { return false; }
   bool counts() const override { return false; }
-  std::uint64_t received() const override { return state_.told[0] + state_.told[1]; }
+  std::uint64_t received() const override { return state_.checked[0] + state_.checked[1]; }
   const VisibilityReader& state() const { return state_; }
 
  private:
@@ -173,7 +173,7 @@ Json visibility_results(const Workload& thread) {
                          {"out_of_order", seen.out_of_order}};
     for (std::size_t kind = 0; kind < kCheckedKinds; ++kind) {
       Json& visible = json[fmt::format("after_{}", kKindNames[kind])];
-      visible = Json{{"told", seen.told[kind]}, {"not_visible", seen.not_visible[kind]}};
+      visible = Json{{"told", seen.checked[kind]}, {"not_visible", seen.not_visible[kind]}};
       visible.update(seen.late[kind].to_json("late"));
     }
   }
@@ -181,24 +181,24 @@ Json visibility_results(const Workload& thread) {
 }
 
 std::string visibility_text(const Json& result) {
-  if (!result.contains("order")) return "";  // the result of the side that writes
+  if (!result.contains("order")) return "";  // the result of the writer
   const Json& order = result.at("order");
   std::string text =
-      fmt::format("  order: {} of {} boundaries seen within a WRITE were out of order, in {} passes\n",
+      fmt::format("  order: {} of {} boundaries within a WRITE were out of order, in {} passes over the words\n",
                   order.value("out_of_order", 0ull), order.value("boundaries_seen", 0ull), order.value("passes", 0ull));
   for (const auto& [key, what] : {std::pair{"after_write", "WRITEs"}, {"after_write_read", "WRITEs with a READ"}}) {
     const Json& visible = result.at(key);
-    text += fmt::format("  completed {}: {} of {} not yet visible when the CPU was told", what,
+    text += fmt::format("  completed {}: {} of {} not yet visible when the message arrived", what,
                         visible.value("not_visible", 0ull), visible.value("told", 0ull));
     if (visible.at("late_max_ns").is_number()) {
-      text += fmt::format(", for up to {} more", microseconds(visible.at("late_max_ns")));
+      text += fmt::format(", visible up to {} later", microseconds(visible.at("late_max_ns")));
     }
     text += "\n";
   }
   if (!result.contains("write_lat_p50_ns")) return text;
   const Json &plain = result.at("write_lat_p50_ns"), &with = result.at("write_read_lat_p50_ns");
-  text += fmt::format("  to the completion (full round trip), median: WRITE {}, WRITE and READ {}", microseconds(plain),
-                      microseconds(with));
+  text += fmt::format("  median time to the completion (full round trip): WRITE {}, WRITE and READ {}",
+                      microseconds(plain), microseconds(with));
   if (plain.is_number() && with.is_number()) {
     text += fmt::format(": {:.3f} us more", (with.get<double>() - plain.get<double>()) / 1e3);
   }

@@ -1,4 +1,4 @@
-// The two ends of write_visibility as workloads, and what they found.
+// The two sides of write_visibility as workloads, and their results.
 #pragma once
 
 #include <memory>

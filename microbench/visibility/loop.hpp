@@ -1,6 +1,6 @@
 // The data paths of write_visibility. The client writes a version into every word of the server's memory, waits for the
-// completion (of the WRITE, or of a READ that follows it), and says so by a SEND on another QP; the server, which reads
-// the words all the time, then looks whether the version is there, and answers.
+// completion of the WRITE, or of a READ behind it, and sends the version on another QP. The server polls the words all
+// the time. When a version arrives, it checks that every word has it, and sends it back.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -14,22 +14,22 @@
 
 namespace verbscope {
 
-// The two queues of an end.
+// The two queues of a side.
 inline constexpr std::size_t kWriteQueue = 0;    // WRITEs and READs
-inline constexpr std::size_t kTellQueue = 1;     // SENDs
-inline constexpr std::size_t kCheckedKinds = 2;  // 0: after the WRITE's completion; 1: after that of a READ behind it
+inline constexpr std::size_t kMessageQueue = 1;  // SENDs
+inline constexpr std::size_t kCheckedKinds = 2;  // 0: complete by the WRITE; 1: by the READ behind it
 constexpr std::size_t kind_of_version(std::uint64_t version) {
   return version % kCheckedKinds;
 }
 
-// One RECV at a time, for the messages of the tell queue: a version.
+// The RECVs of the message queue; each message is a version.
 struct VersionRecv {
   ibv_qp* qp = nullptr;
   ibv_recv_wr request{};
   std::byte* place = nullptr;
   std::uint64_t newest = 0;  // version of the last message
 
-  // Takes a completion: notes the version and posts the RECV again.
+  // Takes a completion: stores the version and posts the RECV again.
   bool take(RunEnd& end) {
     newest = load_word<std::uint64_t>(place);
     return post_succeeded(post_recv_list(qp, &request), 0, end);
@@ -38,16 +38,16 @@ struct VersionRecv {
 
 struct VisibilityWriter {
   ibv_cq* cq = nullptr;
-  std::array<SendQueue, 2> queues;  // both signal every post; room counts lists
-  std::span<std::uint64_t> source;  // what a WRITE carries
+  std::array<SendQueue, 2> queues;  // every post is signaled; room counts lists
+  std::span<std::uint64_t> source;  // payload of the WRITEs
   ibv_send_wr write{};
   std::array<ibv_send_wr, 2> write_then_read{};
-  ibv_send_wr tell{};
-  std::byte* told = nullptr;  // the version that `tell` carries
-  VersionRecv answers;
+  ibv_send_wr message{};
+  std::byte* message_version = nullptr;  // payload of `message`
+  VersionRecv replies;
   std::array<Histogram, kCheckedKinds> latency;  // time from the post to the completion
   std::uint64_t goal = MeasuredInterval::kNoGoal;
-  std::uint64_t version = 0;  // written
+  std::uint64_t version = 0;  // the last that was written
 };
 
 // Posts a list whose last request is signaled, on a queue that counts lists.
@@ -60,9 +60,9 @@ inline bool post_signaled_list(SendQueue& q, ibv_send_wr* list, RunEnd& end) {
 
 template <Node N>
 void write_versions(N& node, VisibilityWriter& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredInterval window(tally, s.goal);
+  MeasuredInterval interval(tally, s.goal);
   IdleWait wait(s.cq, nullptr, tally);
-  const auto on_recv = [&](const ibv_wc&) { return s.answers.take(tally.end); };
+  const auto on_recv = [&](const ibv_wc&) { return s.replies.take(tally.end); };
   do {
     const std::uint64_t version = ++s.version;
     const std::size_t kind = kind_of_version(version);
@@ -73,38 +73,38 @@ void write_versions(N& node, VisibilityWriter& s, const RunControl& control, Thr
     if (!reap_until(node, s.cq, s.queues, wait, control, tally.end, on_recv, [&] { return writes.due == 0; })) return;
     const Picos time = node.now() - begin;
     if (tally.opened()) s.latency[kind].record(time);
-    store_word(s.told, version);
-    if (!post_signaled_list(s.queues[kTellQueue], &s.tell, tally.end)) return;
-    const auto answered = [&] { return s.answers.newest == version && s.queues[kTellQueue].due == 0; };
-    if (!reap_until(node, s.cq, s.queues, wait, control, tally.end, on_recv, answered)) return;
+    store_word(s.message_version, version);
+    if (!post_signaled_list(s.queues[kMessageQueue], &s.message, tally.end)) return;
+    const auto replied = [&] { return s.replies.newest == version && s.queues[kMessageQueue].due == 0; };
+    if (!reap_until(node, s.cq, s.queues, wait, control, tally.end, on_recv, replied)) return;
     tally.done_ops.store(version, std::memory_order_relaxed);
-  } while (!window.see(node, control.phase.load(std::memory_order_relaxed), s.version));
+  } while (!interval.see(node, control.phase.load(std::memory_order_relaxed), s.version));
 }
 
 struct VisibilityReader {
   ibv_cq* cq = nullptr;
   std::array<SendQueue, 2> queues;
-  std::span<std::uint64_t> words;  // what the client writes
-  ibv_send_wr answer{};
-  std::byte* answered = nullptr;  // the version that `answer` carries
-  VersionRecv tellings;
+  std::span<std::uint64_t> words;  // written by the client
+  ibv_send_wr reply{};
+  std::byte* reply_version = nullptr;  // payload of `reply`
+  VersionRecv messages;
 
-  // The counts of what was seen.
-  std::uint64_t passes = 0;         // over all words
-  std::uint64_t passes_within = 0;  // passes that found words of two versions
-  std::uint64_t in_order = 0;       // neighbours of two versions, the left one newer
-  std::uint64_t out_of_order = 0;   // the right one newer
-  std::array<std::uint64_t, kCheckedKinds> told{};
-  std::array<std::uint64_t, kCheckedKinds> not_visible{};  // a word was older when the server was told
-  std::array<Histogram, kCheckedKinds> late;               // how long after that the word was still older
+  // Counts.
+  std::uint64_t passes = 0;                                // over all words
+  std::uint64_t passes_within = 0;                         // passes with words of two versions
+  std::uint64_t in_order = 0;                              // neighbours of two versions, the left one newer
+  std::uint64_t out_of_order = 0;                          // the right one newer
+  std::array<std::uint64_t, kCheckedKinds> checked{};      // messages, each with one check
+  std::array<std::uint64_t, kCheckedKinds> not_visible{};  // a word was older when the message arrived
+  std::array<Histogram, kCheckedKinds> late;               // time until no word was older
 };
 
 inline std::uint64_t load_version(std::uint64_t& word) {
   return std::atomic_ref<std::uint64_t>(word).load(std::memory_order_acquire);
 }
 
-// One pass from the last word to the first: a word is read after its right neighbour, so it must be as new when bytes
-// arrive from left to right. Returns the oldest version seen.
+// Reads all words once, from the last to the first. A word is read after its right neighbour, so it is at least as new
+// if bytes become visible from left to right. Returns the oldest version.
 inline std::uint64_t read_pass(VisibilityReader& s) {
   std::uint64_t right = load_version(s.words.back());
   std::uint64_t oldest = right, newer = 0, older = 0;
@@ -122,35 +122,36 @@ inline std::uint64_t read_pass(VisibilityReader& s) {
   return oldest;
 }
 
-// The client says that `version` is complete: is it here? If not, waits until it is.
+// Checks that `version`, which is complete at the client, is visible; otherwise waits until it is.
 template <Node N>
-bool check_told(N& node, VisibilityReader& s, std::uint64_t version, const RunControl& control, RunEnd& end) {
+bool check_visible(N& node, VisibilityReader& s, std::uint64_t version, const RunControl& control, RunEnd& end) {
   const std::size_t kind = kind_of_version(version);
-  ++s.told[kind];
+  ++s.checked[kind];
   node.poll_memory();
   if (read_pass(s) >= version) return true;
   ++s.not_visible[kind];
   const Picos begin = node.now();
-  const bool came = look_until(node, s.cq, s.queues, control, end, [&s, version] { return read_pass(s) >= version; });
-  if (came) s.late[kind].record(node.now() - begin);
-  return came;
+  const bool arrived =
+      look_until(node, s.cq, s.queues, control, end, [&s, version] { return read_pass(s) >= version; });
+  if (arrived) s.late[kind].record(node.now() - begin);
+  return arrived;
 }
 
 template <Node N>
 void read_versions(N& node, VisibilityReader& s, const RunControl& control, ThreadTally& tally) {
   node.watch(s.words.data(), s.words.size_bytes());
-  std::uint64_t told = 0;
-  const auto on_recv = [&](const ibv_wc&) { return s.tellings.take(tally.end); };
+  std::uint64_t checked = 0;  // version
+  const auto on_recv = [&](const ibv_wc&) { return s.messages.take(tally.end); };
   for (;;) {
     node.poll_memory();
     read_pass(s);
     if (reap(s.cq, s.queues, tally.end, on_recv) < 0) return;
-    if (s.tellings.newest != told) {
-      told = s.tellings.newest;
-      if (!check_told(node, s, told, control, tally.end)) return;
-      store_word(s.answered, told);
-      if (!post_signaled_list(s.queues[kTellQueue], &s.answer, tally.end)) return;
-      tally.done_ops.store(told, std::memory_order_relaxed);
+    if (s.messages.newest != checked) {
+      checked = s.messages.newest;
+      if (!check_visible(node, s, checked, control, tally.end)) return;
+      store_word(s.reply_version, checked);
+      if (!post_signaled_list(s.queues[kMessageQueue], &s.reply, tally.end)) return;
+      tally.done_ops.store(checked, std::memory_order_relaxed);
       continue;
     }
     if (must_give_up(control, tally.end)) return;

@@ -1,5 +1,5 @@
-// The CPU of a machine looks at the WRITEs into its memory: in which order it sees them, whether at once when they are
-// complete, and what a READ behind them costs. The result tells what it saw, and how often it looked.
+// A CPU reads memory that a peer WRITEs to. Measures in which order the bytes become visible, whether they are visible
+// when the WRITE is complete, and the cost of a READ behind it.
 #include <algorithm>
 
 #include "common/record.hpp"
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kWordBytes = 8;
 constexpr std::uint32_t kDefaultWrite = 16384;  // bytes: several packets
-// Who watches reads every word in each pass: longer ones take it longer than the WRITE takes to come.
+// The server reads every word in each pass; with longer WRITEs a pass takes longer than the WRITE.
 constexpr std::uint32_t kMaxWrite = 1 << 20;
 constexpr Picos kSimDuration = 20ms;
 
@@ -28,17 +28,17 @@ class WriteVisibility final : public Benchmark {
   }
 
   void adjust(Options& o) override {
-    if (o.fabric == "null") fail_usage("--fabric null: it moves no bytes, so nothing can be seen");
+    if (o.fabric == "null") fail_usage("--fabric null: the null device moves no bytes");
     if (!facts(o.connection).verbs.has(Verb::read)) {
-      fail_usage("--connection {}: a READ needs RC", to_string(o.connection));
+      fail_usage("--connection {}: expected RC, which has READs", to_string(o.connection));
     }
     if (o.threads != 1 || o.qp != 1 || o.clients.value_or(1) != 1) {
-      fail_usage("--threads, --qp, --clients: one writer and one reader, so 1");
+      fail_usage("--threads, --qp, --clients: expected 1, there is one writer and one reader");
     }
     if (o.post_list != 1 || o.cq_mod.value_or(1) != 1) {
-      fail_usage("--post_list, --cq_mod: one WRITE at a time, each completion waited for, so 1");
+      fail_usage("--post_list, --cq_mod: expected 1, the writer waits for the completion of each WRITE");
     }
-    if (o.events) fail_usage("--events: WRITEs are seen in memory, which raises no event");
+    if (o.events) fail_usage("--events: the reader polls memory, which raises no event");
     o.size = o.size.value_or(kDefaultWrite);
     if (*o.size % kWordBytes != 0 || *o.size < 2 * kWordBytes || *o.size > kMaxWrite) {
       fail_usage("--size {}: expected a multiple of {} bytes, {} to {}", *o.size, kWordBytes, 2 * kWordBytes,
@@ -57,7 +57,7 @@ class WriteVisibility final : public Benchmark {
     return OperationCount{Side::server, "writes_received"};
   }
 
-  // A WRITE with its READ are two requests.
+  // A WRITE and the READ behind it are two requests.
   QueueNeeds needs(const Operation& op, Side) const override {
     return {.send_depth = std::max(op.tx_depth, 2u),
             .recv_depth = op.rx_depth,
@@ -69,7 +69,7 @@ class WriteVisibility final : public Benchmark {
     return {.bytes = visibility_region_bytes(op.payload)};
   }
 
-  // A SEND tells of each WRITE, on a QP of its own.
+  // The QP of the SENDs.
   std::optional<Transport> companion(const Operation&) const override { return Transport::rc; }
 
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
@@ -89,7 +89,7 @@ class WriteVisibility final : public Benchmark {
 
   std::string report(const Json& result) const override { return visibility_text(result); }
 
-  // The server is written to, read every other time, told by a SEND, and answers with one.
+  // Per operation the server is the target of a WRITE and of half a READ, receives a SEND and posts one.
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
     const VerbShape write = verb_shape(op, ports);
     VerbShape read = write;

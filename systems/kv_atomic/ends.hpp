@@ -41,7 +41,7 @@ class KvClient final : public WorkloadOn<KvClient> {
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     kv_loop(node, state_, control, tally);
-    window_ = tally.window.end - tally.window.begin;
+    window_ = tally.interval.end - tally.interval.begin;
   }
 
   bool active() const override { return true; }

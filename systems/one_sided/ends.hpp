@@ -122,7 +122,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     if (state_.answer != nullptr) node.watch(state_.answer, kPutTagBytes);
     client_loop(node, state_, control, tally);
-    window_ = tally.window.end - tally.window.begin;
+    window_ = tally.interval.end - tally.interval.begin;
   }
 
   bool active() const override { return true; }

@@ -189,7 +189,7 @@ class RequestClientEnd : public WorkloadOn<RequestClientEnd<Asker, State>> {
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     client_loop(node, asker_, state_, control, tally);
-    window_ = tally.window.end - tally.window.begin;
+    window_ = tally.interval.end - tally.interval.begin;
   }
   bool active() const override { return true; }
 

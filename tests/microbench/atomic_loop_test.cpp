@@ -67,18 +67,18 @@ struct AtomicEnd {
   std::uint64_t retired() const { return queues[0].completed() + queues[1].completed(); }
 };
 
-TEST(AtomicLoop, FetchAndAddsSumUpToTheOperationsDone) {
+TEST(AtomicLoop, CountersSumUpToTheFetchAndAdds) {
   for (const bool random : {false, true}) {
     AtomicEnd thread(16, random, false);
     atomic_loop(thread.node, thread.state, thread.control, thread.tally);
     EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
     EXPECT_EQ(thread.sum(), thread.retired());
-    EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 1000u);
+    EXPECT_EQ(thread.tally.interval.end_ops - thread.tally.interval.begin_ops, 1000u);
     EXPECT_THAT(thread.memory, Each(testing::Gt(0u)));
   }
 }
 
-TEST(AtomicLoop, NeverHasMoreOutstandingThanItMay) {
+TEST(AtomicLoop, KeepsTheLimitOfOutstandingOperations) {
   AtomicEnd thread(1, false, false);
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.device.most_waiting, 2 * kOutstanding);
@@ -97,7 +97,7 @@ TEST(AtomicLoop, VisitsStridedCountersInOrder) {
   EXPECT_THAT(first, ElementsAre(0, 1, 2, 0, 1, 2));
 }
 
-TEST(AtomicLoop, SwapsThatSucceedSumUpInTheCounters) {
+TEST(AtomicLoop, CountersSumUpToTheSuccessfulSwaps) {
   AtomicEnd thread(64, true, true);
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.sum(), thread.state.swapped);
@@ -105,7 +105,7 @@ TEST(AtomicLoop, SwapsThatSucceedSumUpInTheCounters) {
   EXPECT_GT(thread.state.swapped, thread.retired() / 2);
 }
 
-TEST(AtomicLoop, ASwapThatSomebodyForestalledFailsAndLearnsTheValue) {
+TEST(AtomicLoop, AFailedSwapUpdatesTheExpectedValue) {
   AtomicEnd thread(1, false, true);
   thread.memory[0] = 77;  // not what the thread expects
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
@@ -158,9 +158,9 @@ struct Probe {
   }
 };
 
-TEST(SlotProbe, WorksOnBothAddressesAndDrains) {
+TEST(SlotProbe, PairUsesBothAddressesAndDrains) {
   Probe p;
-  const double rate = measure_slots(p.node, p.probe, {SlotQuestion::Kind::pair, 8, 40}, p.control, p.tally);
+  const double rate = measure_slots(p.node, p.probe, {SlotMeasurement::Kind::pair, 8, 40}, p.control, p.tally);
   // The clock moves by 1 ns between the first and the last counted operation.
   EXPECT_NEAR(rate, static_cast<double>(kProbeOps) * 1e9, kProbeOps * 0.05 * 1e9);
   EXPECT_EQ(p.memory[1] + p.memory[5], p.probe.done);
@@ -168,12 +168,12 @@ TEST(SlotProbe, WorksOnBothAddressesAndDrains) {
   EXPECT_EQ(p.probe.queues[0].due + p.probe.queues[1].due, 0u);
 }
 
-TEST(SlotProbe, AsksOneQueueAloneAndReads) {
+TEST(SlotProbe, MeasuresOneQueueAndReads) {
   Probe p;
-  measure_slots(p.node, p.probe, {SlotQuestion::Kind::solo, 16, 16}, p.control, p.tally);
+  measure_slots(p.node, p.probe, {SlotMeasurement::Kind::solo, 16, 16}, p.control, p.tally);
   EXPECT_EQ(p.memory[2], p.probe.done);
   EXPECT_EQ(p.probe.queues[1].posted(), 0u);
-  measure_slots(p.node, p.probe, {SlotQuestion::Kind::reads, 24, 24}, p.control, p.tally);
+  measure_slots(p.node, p.probe, {SlotMeasurement::Kind::reads, 24, 24}, p.control, p.tally);
   EXPECT_EQ(p.memory[3], 0u);
 }
 

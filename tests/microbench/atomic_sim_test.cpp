@@ -12,7 +12,7 @@ using test::refusal_of;
 using test::result_of;
 using testing::HasSubstr;
 
-TEST(AtomicRate, FetchAndAddsSumUpToTheOperationsDone) {
+TEST(AtomicRate, CountersSumUpToTheFetchAndAdds) {
   for (const char* options :
        {"-Z 1", "-Z 100 --threads 2 -q 3 --clients 3", "-Z 64 --addresses strided --stride 4096"}) {
     const Json result = result_of(std::string("atomic_rate --fabric sim:cib -D 100us --warmup 50us ") + options);
@@ -22,7 +22,7 @@ TEST(AtomicRate, FetchAndAddsSumUpToTheOperationsDone) {
   }
 }
 
-TEST(AtomicRate, CountersOfOneSlotRunNoFasterThanOneCounter) {
+TEST(AtomicRate, CountersOfOneSlotAreNoFasterThanOneCounter) {
   const auto rate = [](const std::string& options) {
     return result_of("atomic_rate --fabric sim:cib -q 4 --threads 4 --clients 4 -D 200us --warmup 100us " + options)
         .at("rate_mops")
@@ -33,7 +33,7 @@ TEST(AtomicRate, CountersOfOneSlotRunNoFasterThanOneCounter) {
   EXPECT_GT(rate("-Z 64 --stride 8"), 5 * one);
 }
 
-TEST(AtomicRate, SwapsThatSucceedSumUpInTheCounters) {
+TEST(AtomicRate, CountersSumUpToTheSuccessfulSwaps) {
   const Json result = result_of(
       "atomic_rate --fabric sim:cib --verb compare_swap -Z 10 --threads 2 --clients 2 -D 100us --warmup 20us");
   EXPECT_EQ(result.at("swaps_succeeded"), result.at("messages_received"));
@@ -44,7 +44,7 @@ Json slots_of(const std::string& fabric) {
   return result_of("atomic_rate --probe_slots --fabric " + fabric).at("lock_slots");
 }
 
-TEST(ProbeSlots, FindsThoseOfTheClusters) {
+TEST(ProbeSlots, FindsTheSlotsOfTheClusters) {
   const Json cib = slots_of("sim:cib");
   EXPECT_EQ(cib.at("slots"), 4096);
   EXPECT_EQ(cib.at("slots_told_apart"), 512);
@@ -55,7 +55,7 @@ TEST(ProbeSlots, FindsThoseOfTheClusters) {
   EXPECT_GT(cx3.at("confidence").get<double>(), 0.95);
 }
 
-TEST(ProbeSlots, FindsThoseOfAChangedProfile) {
+TEST(ProbeSlots, FindsTheSlotsOfAChangedProfile) {
   const TempDir folder;
   const Json found =
       slots_of(test::changed_cluster(folder, {{"/nic/atomic_slots", 256}, {"/nic/atomic_slot_lowest_bit", 6}}));
@@ -64,7 +64,7 @@ TEST(ProbeSlots, FindsThoseOfAChangedProfile) {
   EXPECT_EQ(found.at("checked_pairs_agreed"), found.at("checked_pairs"));
 }
 
-TEST(ProbeSlots, RefusesWhatItWouldDrop) {
+TEST(ProbeSlots, RefusesOptionsThatItWouldIgnore) {
   for (const char* option :
        {"--events", "--threads 2", "--qp 3", "--clients 2", "--client_threads 2", "--warmup 1ms", "--validate"}) {
     EXPECT_THAT(refusal_of(std::string("atomic_rate --probe_slots --fabric sim:cib ") + option),

@@ -15,9 +15,9 @@ using testing::HasSubstr;
 
 class BothWays : public testing::TestWithParam<std::string> {};
 
-// A full-duplex wire: neither direction is faster than its wire, and large messages fill both, so that the two together
-// exceed what one could be.
-TEST_P(BothWays, EachDirectionIsBoundedByItsWireAndBothExceedOne) {
+// The wire is full-duplex: each direction is limited by its own wire, and large messages fill both, so the sum is more
+// than one direction could have.
+TEST_P(BothWays, SumExceedsTheWireOfOneDirection) {
   constexpr double kBytes = 65536;
   const double wire_gbit =
       read_json_file(find_config("clusters", "cib")).at("/wire/port_gbit_per_s/value"_json_pointer).get<double>();
@@ -30,7 +30,7 @@ TEST_P(BothWays, EachDirectionIsBoundedByItsWireAndBothExceedOne) {
   EXPECT_NEAR(result.at("bandwidth_gbit_per_s").get<double>(), (out + in) * kBytes * 8e-3, 0.01);
 }
 
-TEST_P(BothWays, TheAdaptersCountWhatTheThreadsDo) {
+TEST_P(BothWays, AdaptersAndThreadsCountTheSame) {
   const Json record = record_of(GetParam() + " --fabric sim:cib -s 32 -q 2 --threads 2 -b -D 200us");
   const Json& result = record.at("result");
   EXPECT_NEAR(result.at("adapter_mops").get<double>() / result.at("rate_mops").get<double>(), 1, 0.01);
@@ -41,21 +41,21 @@ TEST_P(BothWays, TheAdaptersCountWhatTheThreadsDo) {
   EXPECT_EQ(record.at("config").at("bidirectional"), true);
 }
 
-// The wire and PCIe to the host are nearly equal: neither side may win by having begun first.
-TEST_P(BothWays, AreFairWhereWireAndPcieAreNearlyEqual) {
+// The rates of the wire and of PCIe to the host are nearly equal: the side that begins first must not be faster.
+TEST_P(BothWays, DirectionsAreEqualIfWireAndPcieAreNearlyEqual) {
   for (const char* seed : {"1", "2", "3"}) {
     const Json result = result_of(GetParam() + " --fabric sim:cib -s 65536 -q 4 -b -t 4 -Q 1 --seed " + seed);
     EXPECT_NEAR(result.at("rate_out_mops").get<double>() / result.at("rate_in_mops").get<double>(), 1, 0.05) << seed;
   }
 }
 
-TEST_P(BothWays, IterationsAreThoseOfEachSide) {
+TEST_P(BothWays, ItersCountOnEachSide) {
   const Json result = result_of(GetParam() + " --fabric sim:cib -s 32 -q 2 -b -n 640");
   EXPECT_EQ(result.at("ops"), 2 * 2 * 640);
 }
 
-TEST_P(BothWays, IsRefusedWithoutAnotherSide) {
-  EXPECT_THAT(refusal_of(GetParam() + " --fabric null -b"), HasSubstr("no other side to post"));
+TEST_P(BothWays, IsRefusedWithoutClients) {
+  EXPECT_THAT(refusal_of(GetParam() + " --fabric null -b"), HasSubstr("--fabric null has no clients"));
 }
 
 INSTANTIATE_TEST_SUITE_P(, BothWays, testing::Values("send_rate", "write_rate", "write_rate -c UC", "read_rate"));
@@ -70,12 +70,12 @@ TEST(BothWaysOfSends, EveryMessageArrivesIntact) {
     EXPECT_EQ(result.at("validation").at("checked"), result.at("messages_received")) << line;
     if (std::string(line).find("RC") == std::string::npos) continue;  // a receiver that is late loses messages
     EXPECT_EQ(result.at("lost"), 0) << line;
-    // What both sides sent in their windows is among what came to both.
+    // Messages that both sides sent in their intervals are among those that arrived.
     EXPECT_GT(result.at("messages_received"), result.at("ops")) << line;
   }
 }
 
-TEST(BothWaysOfReads, BringWhatIsThere) {
+TEST(BothWaysOfReads, ReturnTheBytesOfTheTarget) {
   const Json result = result_of("read_rate --fabric sim:cib -D 200us -b -s 500 --validate");
   EXPECT_EQ(result.at("validation").at("wrong"), 0);
   EXPECT_GT(result.at("validation").at("checked"), 100);

@@ -1,4 +1,4 @@
-// What a person reads of a rate: enough digits, what it moves, and who has it.
+// Console lines of a rate: enough digits, the bandwidth, and the side that has it.
 #include "microbench/run/console.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ Record record_at(const Json& rate) {
   return record;
 }
 
-TEST(Digits, ThreeAreSignificantHoweverSmallTheNumber) {
+TEST(Digits, SmallNumbersHaveThreeSignificantDigits) {
   EXPECT_EQ(with_digits(101.6127, 3), "101.613");
   EXPECT_EQ(with_digits(0.04321, 3), "0.0432");
   EXPECT_EQ(with_digits(0.000123456, 3), "0.000123");
@@ -27,8 +27,8 @@ TEST(Digits, ThreeAreSignificantHoweverSmallTheNumber) {
   EXPECT_EQ(with_digits(0, 2), "0.00");
 }
 
-// 0.0002 million operations of 64 KiB a second are 13.1 million bytes, 0.105 thousand million bits.
-TEST(Console, ARateOfLargeMessagesIsNoZeroAndHasItsBandwidth) {
+// 0.0002 million operations of 64 KiB per second are 13.1 MB/s and 0.105 Gb/s.
+TEST(Console, PrintsASmallRateWithItsBandwidth) {
   Record record = record_at(0.0002);
   record.result["bandwidth_gbit_per_s"] = 0.1048576;
   record.result["bandwidth_mb_per_s"] = 13.1072;
@@ -36,7 +36,7 @@ TEST(Console, ARateOfLargeMessagesIsNoZeroAndHasItsBandwidth) {
               testing::HasSubstr("  0.000200 simulated Mops, 0.105 Gb/s, 13.1 MB/s over 0.5 simulated s\n"));
 }
 
-TEST(Console, TheSideThatDoesNotCountSaysSo) {
+TEST(Console, PrintsWhyASideHasNoRate) {
   Record record = record_at(nullptr);
   record.result["not_counted"] = "the server counts, its record has the rate";
   const std::string text = summary({}, record);
@@ -44,14 +44,14 @@ TEST(Console, TheSideThatDoesNotCountSaysSo) {
   EXPECT_EQ(text.find("Mops"), std::string::npos);
 }
 
-TEST(Console, SaysWhoseThreadsAndWhatWindow) {
+TEST(Console, PrintsThreadsQpsAndWindow) {
   Record record = record_at(1.0);
   record.config.update({{"threads", 2}, {"qp", 4}, {"clients", 1}, {"client_threads", 14}, {"window", 16}});
   EXPECT_THAT(summary({}, record),
               testing::HasSubstr(", window 16; server: 2 threads, 4 QPs each; 1 client, 14 threads each\n"));
 }
 
-TEST(Console, NamesRnrNaksAndAssumedParameters) {
+TEST(Console, PrintsRnrNaksAndAssumedParameters) {
   Record record = record_at(1.0);
   record.config["rx_depth"] = 41;
   record.counters.resize(2);
@@ -60,7 +60,7 @@ TEST(Console, NamesRnrNaksAndAssumedParameters) {
   record.environment["assumed"] =
       Json{{"QP contexts", {{"assumed", {"a", "b"}}, {"of", 2}}}, {"WQE cache", {{"assumed", {"c"}}, {"of", 4}}}};
   const std::string text = summary({}, record);
-  EXPECT_THAT(text, testing::HasSubstr("  7 RNR NAKs: messages found no RECV posted (--rx_depth 41)"));
+  EXPECT_THAT(text, testing::AllOf(testing::HasSubstr("  7 RNR NAKs"), testing::HasSubstr("--rx_depth 41")));
   EXPECT_THAT(text, testing::HasSubstr("neither documented nor measured: QP contexts (all 2), WQE cache (1 of 4)"));
 }
 

@@ -28,7 +28,7 @@ struct Sysfs {
   DeviceFacts read() { return read_device_facts(root / "", "dev0", 1, 1, 4096, 220); }
 };
 
-TEST(DeviceFacts, KnowAnMlx5CardOnItsSlot) {
+TEST(DeviceFacts, ReadAnMlx5CardAndItsSlot) {
   Sysfs sysfs;
   sysfs.driver("mlx5_core");
   sysfs.file("device/current_link_speed", "8.0 GT/s PCIe");
@@ -43,20 +43,20 @@ TEST(DeviceFacts, KnowAnMlx5CardOnItsSlot) {
   EXPECT_EQ(facts.wire->doorbell_bytes, Bytes(8));
 }
 
-TEST(DeviceFacts, SayThatASoftwareDeviceHasNoSlot) {
+TEST(DeviceFacts, ReportASoftwareDeviceWithoutASlot) {
   Sysfs sysfs;
   const DeviceFacts facts = sysfs.read();
   EXPECT_FALSE(facts.wire);
   EXPECT_THAT(facts.why_not, HasSubstr("dev0 is no PCIe device"));
 }
 
-TEST(DeviceFacts, NameAnUnknownDriver) {
+TEST(DeviceFacts, ReportAnUnknownDriver) {
   Sysfs sysfs;
   sysfs.driver("irdma");
   EXPECT_THAT(sysfs.read().why_not, HasSubstr("irdma"));
 }
 
-TEST(DeviceFacts, SayWhenTheLinkIsUnknown) {
+TEST(DeviceFacts, ReportAnUnknownLink) {
   Sysfs sysfs;
   sysfs.driver("mlx5_core");
   sysfs.file("device/current_link_speed", "Unknown");

@@ -1,4 +1,4 @@
-// Doorbell registers that QPs of a simulated context share under a lock, against registers of their own.
+// Doorbell registers of a simulated context: shared by QPs under a lock, or one per thread.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST(Doorbells, SixteenQpsHaveARegisterEach) {
   EXPECT_NEAR(writes_of(run + "default") / writes_of(run + "exclusive"), 1, 0.01);
 }
 
-TEST(Doorbells, QpsOfSeveralThreadsWaitForTheRegisterThatTheyShare) {
+TEST(Doorbells, ThreadsWaitForASharedRegister) {
   // 56 QPs: four have a register each, the others share twelve with QPs of other threads. Over UC, where the adapter
   // has no acknowledgements to take in, which would be the limit of both.
   const std::string run = "--fabric sim:cib -c UC --threads 14 -q 4 --window 8 --uars ";
@@ -42,9 +42,9 @@ TEST(Doorbells, OneThreadNeverWaits) {
   EXPECT_NEAR(writes_of(run + "default") / writes_of(run + "exclusive"), 1, 0.01);
 }
 
-// Two threads with one QP are slower than two with a QP each, and more threads do not make the one QP quicker; groups
-// that have QPs of their own do not disturb each other.
-TEST(SharedQps, CostTheirThreadsTheLock) {
+// Two threads on one QP are slower than two with a QP each, and more threads do not make that QP faster. Groups with
+// QPs of their own do not slow each other down.
+TEST(SharedQps, AreSlowerByTheLock) {
   const auto rate = [](const std::string& threads, const std::string& sharing) {
     return writes_of("--fabric sim:cx6 --wait all --window 8 --threads " + threads + " --threads_per_qp " + sharing);
   };
@@ -55,8 +55,8 @@ TEST(SharedQps, CostTheirThreadsTheLock) {
   EXPECT_NEAR(rate("1", "4") / alone, 1, 1e-9);  // a group of one
 }
 
-// The last group has a thread less; each thread posts its share of what is asked for on each QP.
-TEST(SharedQps, CountWhatEachThreadPosted) {
+// The last group has one thread less. Each thread posts its share of --iters on each QP.
+TEST(SharedQps, CountTheOperationsOfEachThread) {
   OneSidedBenchmark benchmark;
   const OptionSet set(
       "--fabric sim:cib --verb read --clients 1 --threads 3 --threads_per_qp 2 -q 2 --wait oldest --window 4",
@@ -71,27 +71,27 @@ TEST(SharedQps, CountWhatEachThreadPosted) {
   EXPECT_EQ(SimFabric(benchmark, exact.options).run().result.at("ops"), 2 * 3 * 200);
 }
 
-TEST(Doorbells, OfMlx4AreLockedForBlueFlameAlone) {
+TEST(Doorbells, Mlx4LocksThemForBlueFlameOnly) {
   // 16 bytes inline go by BlueFlame; in lists a doorbell needs no lock.
   const std::string run = "--fabric sim:cx3 --threads 8 -q 4 --window 8 --uars ";
   EXPECT_LT(writes_of(run + "default"), 0.9 * writes_of(run + "exclusive"));
   EXPECT_NEAR(writes_of(run + "default -l 8") / writes_of(run + "exclusive -l 8"), 1, 0.01);
 }
 
-TEST(Doorbells, WithoutTheOptionAreThoseOfTheDriver) {
+TEST(Doorbells, DefaultToTheRegistersOfTheDriver) {
   const std::string run = "--fabric sim:cx3 --threads 8 -q 4 --window 8 ";
   EXPECT_EQ(writes_of(run), writes_of(run + "--uars default"));
 }
 
-// Four QPs of the server's, which only serves them: one thread of a client has each, and four threads have as many
-// registers. As many threads with one register would post a fraction.
-TEST(Doorbells, OfClientsAreNotTheLimitOfAServerThatServes) {
+// The server is the target of four QPs, each of one client thread with its own doorbell register. With one register for
+// all threads the rate would be a fraction.
+TEST(Doorbells, OfClientsDoNotLimitATargetServer) {
   const std::string run = "--fabric sim:cx3 -c UC --direction in -q 8 --client_threads 8 --uars ";
   EXPECT_EQ(writes_of(run + "default"), writes_of(run + "exclusive"));
   EXPECT_LT(writes_of("--fabric sim:cx3 -c UC -q 1 --threads 8 --uars default"), 0.5 * writes_of(run + "default"));
 }
 
-TEST(Doorbells, OfMlx4LeaveNoChoiceOfTheirNumber) {
+TEST(Doorbells, Mlx4RefusesTheOption) {
   EXPECT_THAT(error_of([] { writes_of("--fabric sim:cx3 --uars 32"); }),
               HasSubstr("not supported by sim0: a choice of 32 doorbell registers"));
 }

@@ -1,6 +1,6 @@
-// --counter_sources driver beside the simulator, of every benchmark with both post interfaces: what the driver's rules
-// say of the requests of a run, and what the simulated PCIe links carried from the run's beginning to its rest. Two
-// reckonings of one thing, which share the facts of wire/ and nothing else.
+// --counter_sources driver in simulated runs of every benchmark, with both post interfaces. The PCIe events that the
+// driver's rules give for the requests of a run must be those of the simulated PCIe links, from the start of the run
+// until the cluster is idle. The two share the facts of wire/ only.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,24 +38,24 @@ bool asks_peers(const Json& whole) {
   return asked(whole).written_bytes + asked(whole).read_bytes > 0;
 }
 
-// An event that the driver and the link saw so often.
+// The counts of an event: the range of the driver, and that of the link.
 struct Seen {
   std::uint64_t least = 0, most = 0, carried = 0;
 };
 
 Seen seen(const Json& whole, const std::string& event) {
-  // Nor does a driver see completions that nobody has polled.
+  // A driver does not see completions that no thread polled.
   const std::uint64_t exact =
       whole.at("exact").at(event).get<std::uint64_t>() + whole.at("cqes_not_polled").at(event).get<std::uint64_t>();
-  // Reads of QP contexts and translations, which no driver sees, are not the requests'.
+  // Reads of QP contexts and translations do not belong to requests; no driver sees them.
   const std::uint64_t state = event == "dma_read_lines" ? number(whole, "contexts_and_translations_read_lines") : 0;
   return {.least = exact + whole.at("adapter_decides_least").at(event).get<std::uint64_t>(),
           .most = exact + whole.at("adapter_decides_most").at(event).get<std::uint64_t>(),
           .carried = whole.at("link").at(event).get<std::uint64_t>() - state};
 }
 
-// To the operation where least and most are one. `worked_on`: peers read and write this node's memory, which its driver
-// does not see.
+// Exact if least and most are equal. `worked_on`: peers read and write this node's memory, which its driver does not
+// see.
 void expect_agreement(const Json& whole, bool worked_on) {
   for (const auto& [event, value] : whole.at("exact").items()) {
     const Seen it = seen(whole, event);
@@ -85,7 +85,7 @@ void expect_agreement_of_all(const std::vector<Json>& nodes) {
 
 class DriverSource : public testing::TestWithParam<const char*> {};
 
-TEST_P(DriverSource, AgreesWithTheSimulatedLinks) {
+TEST_P(DriverSource, CountsTheSameAsTheSimulatedLinks) {
   for (const char* fabric : {"sim:cib", "sim:cx3"}) {
     for (const char* post : {"", " --wr_api"}) {
       const std::string command =

@@ -77,7 +77,7 @@ TEST(EchoClient, CountsAResponseForEachRequest) {
   EXPECT_EQ(client.lanes[0].sent, client.lanes[0].answered);
   EXPECT_EQ(client.device.requests.size(), client.lanes[0].sent);
   EXPECT_EQ(client.state.wrong, 0u);
-  EXPECT_EQ(client.tally.window.end_ops - client.tally.window.begin_ops, 100u);
+  EXPECT_EQ(client.tally.interval.end_ops - client.tally.interval.begin_ops, 100u);
 }
 
 TEST(EchoClient, NumbersRequestsInTheirLastEightBytes) {

@@ -1,5 +1,5 @@
-// Every benchmark that has a model, as a program on a simulated cluster: its record's PCIe events against the record's
-// prediction, at the machine under test.
+// Every benchmark with a model, as a program on a simulated cluster: compares the PCIe events of its record with the
+// prediction in it, at the machine under test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 using test::record_of;
 
 constexpr double kTolerance = 0.01;
-// An event that the model excludes may be seen so often per operation, at the window's edges.
+// Largest number per operation of an event that the model excludes, at the ends of the interval.
 constexpr double kStray = 1e-3;
 
 double window_ops(const Json& record) {
@@ -47,7 +47,7 @@ std::vector<std::string> clusters_of([[maybe_unused]] const std::string& command
 
 class EveryBenchmark : public testing::TestWithParam<const char*> {};
 
-TEST_P(EveryBenchmark, CountsWhatTheModelForesees) {
+TEST_P(EveryBenchmark, CountersAgreeWithTheModel) {
   for (const std::string& cluster : clusters_of(GetParam())) {
     const std::string command = GetParam() + (" --fabric sim:" + cluster);
     const Json record = record_of(command);
@@ -62,9 +62,9 @@ TEST_P(EveryBenchmark, CountsWhatTheModelForesees) {
   }
 }
 
-// Steady from the start and long enough for its edges to be worth less than the tolerance. Of more than two machines
-// the server gets what chance gives it, and machines at the limit of their adapters do not ask and serve alike, as the
-// model has it: those here have a window, or are two with few threads.
+// Runs that are steady from the start, and long enough that the ends of the interval matter less than the tolerance.
+// With more than two machines at the limit of their adapters, the server does not serve as much as it posts, as the
+// model assumes. So those here limit their outstanding operations, or have two machines with few threads.
 INSTANTIATE_TEST_SUITE_P(
     , EveryBenchmark,
     testing::Values(
@@ -90,8 +90,8 @@ INSTANTIATE_TEST_SUITE_P(
         "echo_rate --mode send_send --optimise inline -q 4 -D 4ms", "echo_rate -q 4 -s 1000 -D 4ms",
         "echo_rate -q 4 -s 5000 -D 4ms", "echo_rate --mode send_send -c UD -s 200 -q 4 -D 4ms",
         "echo_rate --mode send_send -q 4 --threads 2 --window 64 -D 4ms",
-        // answers in lists, by each pair of a request and an answer; of WQEs of two lines where the answer is a WRITE:
-        // lists of one line may begin in the middle of an RCB, which the model does not know
+        // responses in lists, for each pair of request and response verbs; WRITE responses have WQEs of two lines:
+        // lists of WQEs of one line may begin in the middle of an RCB, which the model does not cover
         "echo_rate --mode write_write -c UC -I 60 -l 16 -D 16ms",
         "echo_rate --mode write_write -c RC -s 60 -I 60 -l 16 -q 8 -D 4ms",
         "echo_rate --mode write_send -c UC -I 60 -l 16 --threads 4 -q 4 -D 4ms",
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
         "kv_rate --threads 2 --requests send --keys 10000 --put_percent 50 -D 4ms"));
 
 // A receive queue that cannot keep a whole group of RECVs at hand has no closed form, and the record says so.
-TEST(NoModel, OfAReceiveQueueTooShortForGroups) {
+TEST(NoModel, ForAReceiveQueueTooShortForGroups) {
   for (const char* command : {"recv_rate -c UD -r 20", "recv_rate -c RC -r 100 --recv_list 100",
                               "echo_rate --mode send_send -r 16", "verb_latency --verb send -r 16"}) {
     const Json record = record_of(std::string(command) + " --fabric sim:cib -D 2ms");
@@ -138,7 +138,7 @@ TEST(NoModel, OfAReceiveQueueTooShortForGroups) {
   }
 }
 
-TEST(CacheMisses, OfManyConnectionsAreExactlyWhatTheModelDoesNotForesee) {
+TEST(CacheMisses, ExplainTheReadsAboveTheModelWithManyConnections) {
   const Json record =
       record_of("qp_scaling --verb write --connections 1400 --threads 14 --clients 4 -D 1ms --fabric sim:cib");
   ASSERT_TRUE(record.is_object());

@@ -61,7 +61,7 @@ std::string failure_of(Body&& body) {
   return "no failure";
 }
 
-TEST(ExchangeRun, BothSidesAgreeOnWhatWasSent) {
+TEST(ExchangeRun, BothSidesReportTheSameNumberOfMessages) {
   for (const bool server_sends : {true, false}) {
     Pair pair(server_sends);
     auto server = pair.serve("-c UD -s 32 -n 6400 --warmup 5ms");
@@ -106,7 +106,7 @@ struct OneSidedRun {
   }
 };
 
-TEST(ExchangeRun, AServerThatOnlyServesReportsTheRateOfItsClients) {
+TEST(ExchangeRun, TargetServerReportsTheRateOfItsClients) {
   const OneSidedRun run("--direction in -q 2 -D 30ms --warmup 5ms");
   EXPECT_EQ(run.server.failure, "");
   EXPECT_EQ(run.client.failure, "");
@@ -118,7 +118,7 @@ TEST(ExchangeRun, AServerThatOnlyServesReportsTheRateOfItsClients) {
               rate * 1e6 * run.server.result.at("window_s").get<double>(), 1);
 }
 
-TEST(ExchangeRun, BothWaysTheRateIsTheSumOfWhatEachSideFound) {
+TEST(ExchangeRun, RateBothWaysIsTheSumOfBothSides) {
   for (const char* length : {"-D 30ms", "-n 6400"}) {
     const OneSidedRun run(std::string("-b -q 2 --warmup 5ms ") + length);
     EXPECT_EQ(run.server.failure, "");
@@ -133,7 +133,7 @@ TEST(ExchangeRun, BothWaysTheRateIsTheSumOfWhatEachSideFound) {
   }
 }
 
-TEST(ExchangeRun, MemoryThatNobodyPollsHasRelaxedOrderingAndTheRecordSaysSo) {
+TEST(ExchangeRun, MemoryThatIsNotPolledHasRelaxedOrderingInTheRecord) {
   const Json buffers = Json::array({"buffers"}), region = Json::array({"region"}), none = Json::array();
   const auto told = [](const Outcome& outcome, const char* side) {
     return outcome.environment.at(side).at("relaxed_ordering");
@@ -150,7 +150,7 @@ TEST(ExchangeRun, MemoryThatNobodyPollsHasRelaxedOrderingAndTheRecordSaysSo) {
   EXPECT_EQ(strict.server_device.relaxed + strict.client_device.relaxed, 0);
 }
 
-TEST(RelaxedOrdering, IsNeverThatOfWhatAThreadPolls) {
+TEST(RelaxedOrdering, IsNeverSetForPolledMemory) {
   Operation op;
   op.verb = Verb::read;
   op.relaxed_ordering = true;
@@ -163,13 +163,13 @@ TEST(RelaxedOrdering, IsNeverThatOfWhatAThreadPolls) {
   EXPECT_FALSE(relaxed("--seen_by memory"));
 }
 
-TEST(ExchangeRun, ClientsThatCountMeasureExactlyTheirIters) {
+TEST(ExchangeRun, ClientsMeasureExactlyTheirIters) {
   const OneSidedRun run("--direction in -q 3 -n 6400 --warmup 5ms");
   EXPECT_EQ(run.server.failure, "");
   EXPECT_EQ(run.server.result.at("ops"), 3 * 6400);
 }
 
-TEST(ExchangeRun, AClientThatOnlyServesOutlastsItsTimeout) {
+TEST(ExchangeRun, TargetClientRunsLongerThanItsTimeout) {
   // Nothing completes at the client; the server's signs of life keep it from giving up.
   const OneSidedRun run("--direction out -D 2500ms --timeout 1500ms --warmup 0");
   EXPECT_EQ(run.server.failure, "");
@@ -177,7 +177,7 @@ TEST(ExchangeRun, AClientThatOnlyServesOutlastsItsTimeout) {
   EXPECT_EQ(run.client.result.at("ops"), 0);
 }
 
-TEST(ExchangeRun, DifferentOptionsEndBothSidesWithBothValues) {
+TEST(ExchangeRun, DifferentOptionsFailBothSidesWithBothValues) {
   Pair pair(true);
   auto server = pair.serve("-l 16");
   EXPECT_THAT(failure_of([&] { pair.join("-l 4"); }), HasSubstr("post_list"));
@@ -200,7 +200,7 @@ Json must_agree(const std::string& line) {
   return make_terms(benchmark, set.options, set.table).parameters;
 }
 
-TEST(ExchangeRun, TheSidesAgreeOnTheLoadAndNotOnTheirOwnMachine) {
+TEST(ExchangeRun, TermsHaveTheLoadButNotTheLocalOptions) {
   EXPECT_NE(must_agree("-s 16"), must_agree("-s 32"));
   EXPECT_NE(must_agree("--counters 1"), must_agree("--counters 2"));
   EXPECT_EQ(must_agree("--counter_sources nic"), must_agree("--counter_sources none"));
@@ -232,7 +232,7 @@ class Deserter {
   Channel channel_;
 };
 
-TEST(ExchangeRun, AClientThatDiesEndsTheServerWithAMessage) {
+TEST(ExchangeRun, ServerFailsWithAMessageIfAClientDies) {
   Pair pair(true);
   auto server = pair.serve("-c UD -D 60");
   { Deserter client(pair.port, "-c UD -D 60"); }
@@ -240,7 +240,7 @@ TEST(ExchangeRun, AClientThatDiesEndsTheServerWithAMessage) {
   EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("closed the connection"));
 }
 
-TEST(ExchangeRun, TheOthersGoOnWhenAClientMayLeave) {
+TEST(ExchangeRun, RunContinuesIfAClientMayLeave) {
   Pair pair(true);
   pair.benchmark.clients_may_leave = true;
   auto server = pair.serve("-c UD -D 500ms --warmup 5ms --clients 2");
@@ -256,16 +256,16 @@ TEST(ExchangeRun, TheOthersGoOnWhenAClientMayLeave) {
   EXPECT_GT(outcome.result.at("rate_mops").get<double>(), 0);
 }
 
-TEST(ExchangeRun, NobodyGoesOnWhenTheLastClientHasLeft) {
+TEST(ExchangeRun, RunFailsIfTheLastClientHasLeft) {
   Pair pair(true);
   pair.benchmark.clients_may_leave = true;
   auto server = pair.serve("-c UD -D 60");
   { Deserter client(pair.port, "-c UD -D 60"); }
   ASSERT_EQ(server.wait_for(20s), std::future_status::ready) << "the server hangs";
-  EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("every client has left"));
+  EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("all clients have left"));
 }
 
-TEST(ExchangeRun, AClientThatGivesUpTellsTheServerWhy) {
+TEST(ExchangeRun, FailedClientSendsItsReasonToTheServer) {
   Pair pair(true);
   auto server = pair.serve("-c UD -D 60");
   Deserter client(pair.port, "-c UD -D 60");
@@ -274,8 +274,8 @@ TEST(ExchangeRun, AClientThatGivesUpTellsTheServerWhy) {
   EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("the cat sat on the card"));
 }
 
-// The server looks after its clients now and then: mostly it finds the connection closed, and the reason before that.
-TEST(ExchangeRun, TheReasonOfAClientThatHasGoneIsHeard) {
+// The server checks its clients now and then: usually the connection is closed by then, and the reason was sent before.
+TEST(ExchangeRun, ServerReadsTheReasonOfAClosedClient) {
   for (const std::string line : {"-c UD -D 60", "-c UD -D 60 --warmup 0"}) {
     Pair pair(true);
     auto server = pair.serve(line);
@@ -291,7 +291,7 @@ class NoMemory final : public SendBenchmark {
   RegionNeeds region(const Operation&, Side, std::uint32_t) const override { throw std::bad_alloc(); }
 };
 
-TEST(ExchangeRun, WhateverAClientThrowsTheServerLearns) {
+TEST(ExchangeRun, ServerGetsTheReasonOfAnyException) {
   Pair pair(true);
   auto server = pair.serve("-c UD -D 60");
   const OptionSet set("-c UD -D 60 -p " + pair.port + kNoCounters + " 127.0.0.1");
@@ -301,7 +301,7 @@ TEST(ExchangeRun, WhateverAClientThrowsTheServerLearns) {
   EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("gave up: std::bad_alloc"));
 }
 
-TEST(ExchangeRun, AClientLooksAtItsDeviceBeforeItLooksForTheServer) {
+TEST(ExchangeRun, ClientChecksItsDeviceBeforeItConnects) {
   for (const auto& [line, says] : std::vector<std::pair<std::string, std::string>>{
            {"-d mlx5_7", "no RDMA device \"mlx5_7\": found null0"},
            {"-d null0:9", "null0"},
@@ -313,7 +313,7 @@ TEST(ExchangeRun, AClientLooksAtItsDeviceBeforeItLooksForTheServer) {
   }
 }
 
-TEST(ExchangeRun, TheControllerSleepsWhileItsThreadsMeasure) {
+TEST(ExchangeRun, ControllerSleepsWhileThreadsMeasure) {
   SendBenchmark benchmark(true);
   NullProvider device;
   const OptionSet set("--fabric null -D 2s --warmup 0" + kNoCounters);
@@ -324,13 +324,13 @@ TEST(ExchangeRun, TheControllerSleepsWhileItsThreadsMeasure) {
   ServerFabric(benchmark, set.options, set.table, device).run();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   getrusage(RUSAGE_THREAD, &after);
-  // Four looks a second whether anything moves; the rest is for turns of the phase, the start and the end.
+  // Four checks of progress per second; the rest is for phase changes, the start and the end.
   EXPECT_GT(after.ru_nvcsw, before.ru_nvcsw);
   EXPECT_LT(static_cast<double>(after.ru_nvcsw - before.ru_nvcsw), 4 * took.count() + 16);
   EXPECT_EQ(allowed_cores(), cores) << "the calling thread runs where it did";
 }
 
-TEST(ExchangeRun, AServerWithoutClientsGivesUp) {
+TEST(ExchangeRun, ServerFailsWithoutClients) {
   Pair pair(true);
   auto server = pair.serve("--timeout 200ms");
   EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("client"));

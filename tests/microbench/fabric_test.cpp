@@ -67,7 +67,7 @@ std::vector<std::string> calls_of(ScriptedLink link, bool server_sends = true, c
 }
 
 // Threads note each phase while the traffic flows; only then is it stopped.
-TEST(Phases, MeasureAnIntervalWithTwoHalvesThenStop) {
+TEST(Phases, MeasureAnIntervalInTwoHalvesThenStop) {
   for (const bool server_sends : {true, false}) {
     EXPECT_THAT(calls_of({}, server_sends), ElementsAreArray(kBegin + kInterval + kStop));
   }

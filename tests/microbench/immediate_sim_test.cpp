@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 class Immediates : public testing::TestWithParam<std::string> {};
 
-TEST_P(Immediates, EachComesByARecvAndItsBytesAreThere) {
+TEST_P(Immediates, EachConsumesARecvAndItsBytesArrive) {
   const std::string run =
       "write_rate --fabric sim:cib -D 200us --warmup 50us --write_with_imm --validate " + GetParam();
   const Json result = result_of(run);
@@ -31,9 +31,9 @@ INSTANTIATE_TEST_SUITE_P(, Immediates,
                          testing::Values("-s 64", "-s 5000 -q 2", "-s 32 -I 32 -l 8", "--direction in -q 2",
                                          "--wr_api -s 200", "-e --direction in"));
 
-// By hand: without an immediate the target's adapter writes a payload of 64 bytes, one full line. With it the adapter
-// writes a CQE of 64 bytes as well, and reads a RECV of 16 bytes, of which it fetches several at once.
-TEST(ImmediatesCost, TheTargetACqeAndAPartOfARecvFetch) {
+// By hand: without an immediate the target's adapter writes a payload of 64 bytes, one full line. With an immediate it
+// also writes a CQE of 64 bytes, and reads a RECV of 16 bytes; it reads several RECVs at once.
+TEST(ImmediatesCost, ACqeAndAShareOfARecvFetch) {
   const auto lines = [](const std::string& options) {
     const Json record = record_of("write_rate --fabric sim:cib --direction in -s 64 " + options);
     const Json& events = record.at("counters")[0].at("events");
@@ -49,7 +49,7 @@ TEST(ImmediatesCost, TheTargetACqeAndAPartOfARecvFetch) {
   EXPECT_LE(with[1], 1.02);
 }
 
-TEST(ImmediatesInTheModel, AgreeWithWhatIsCounted) {
+TEST(ImmediatesInTheModel, AgreeWithTheCounters) {
   for (const char* direction : {"in", "out"}) {
     const Json record =
         record_of(std::string("write_rate --fabric sim:cib -s 64 --write_with_imm --direction ") + direction);
@@ -60,7 +60,7 @@ TEST(ImmediatesInTheModel, AgreeWithWhatIsCounted) {
   }
 }
 
-TEST(ImmediatesAre, RefusedWhereNobodyTakesThem) {
+TEST(ImmediatesAre, RefusedIfTheTargetCannotReceiveThem) {
   const std::string run = "write_rate --fabric sim:cib --write_with_imm ";
   EXPECT_THAT(refusal_of(run + "--wait all --window 4"), HasSubstr("not with --wait all"));
   EXPECT_THAT(refusal_of(run + "--header_only"), HasSubstr("--header_only"));

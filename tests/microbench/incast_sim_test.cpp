@@ -60,7 +60,7 @@ TEST(TwoToOne, PrintsTheNetworkCountersOnTheConsole) {
                              options)
         .out;
   };
-  EXPECT_THAT(said(""), AllOf(HasSubstr("dropped for want of buffer"), HasSubstr("sent again")));
+  EXPECT_THAT(said(""), AllOf(HasSubstr("dropped by full buffers"), HasSubstr("sent again")));
   EXPECT_THAT(said(" --flow_control pfc"), AllOf(HasSubstr("pauses"), Not(HasSubstr("dropped"))));
   EXPECT_THAT(said(" --congestion_control dcqcn"), AllOf(HasSubstr("CNPs"), HasSubstr("deepest queue")));
   EXPECT_THAT(test::run_program("write_rate --fabric sim:cx4 -D 50us --warmup 50us").out, Not(HasSubstr("network:")));

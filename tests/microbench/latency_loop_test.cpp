@@ -66,7 +66,7 @@ TEST(LatencyLoop, TimesEachReadToItsCompletion) {
   EXPECT_EQ(thread.device.most_waiting, 1u);  // one outstanding
 }
 
-TEST(LatencyLoop, LeavesTheWarmUpOut) {
+TEST(LatencyLoop, RecordsNoSampleInTheWarmUp) {
   LatencyEnd thread(IBV_WR_RDMA_READ);
   thread.control.phase = Phase::warmup;
   thread.device.after = [&](const ibv_send_wr&) {
@@ -87,7 +87,7 @@ TEST(LatencyLoop, ReportsHalfTheRoundTripOfAWrite) {
   EXPECT_EQ(thread.state.histogram.max(), Picos(500));
 }
 
-TEST(LatencyLoop, CountsMessagesUpInTheirLastByte) {
+TEST(LatencyLoop, IncreasesTheLastByteOfEachMessage) {
   LatencyEnd thread(IBV_WR_RDMA_WRITE);
   std::vector<int> marks;
   thread.device.after = [&](const ibv_send_wr&) {
@@ -102,7 +102,7 @@ TEST(LatencyLoop, CountsMessagesUpInTheirLastByte) {
   EXPECT_EQ(marks[255], 1);
 }
 
-TEST(LatencyLoop, DoesNotTakeAStaleByteForAnAnswer) {
+TEST(LatencyLoop, IgnoresAStaleByte) {
   LatencyEnd thread(IBV_WR_RDMA_WRITE);
   thread.state.goal = 10;
   int idle = 0;
@@ -111,10 +111,10 @@ TEST(LatencyLoop, DoesNotTakeAStaleByteForAnAnswer) {
     std::memcpy(thread.inbox, thread.peer, kBox);
   };
   latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
-  EXPECT_EQ(idle, 11);  // the window opens behind the first trip
+  EXPECT_EQ(idle, 11);  // the interval begins after the first trip
 }
 
-TEST(LatencyLoop, SignalsAnEchoNowAndThenAndKeepsTheQueueUsable) {
+TEST(LatencyLoop, SignalsFewEchoesWithoutFillingTheQueue) {
   LatencyEnd thread(IBV_WR_RDMA_WRITE, 64);
   thread.answer_writes();
   latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
@@ -125,7 +125,7 @@ TEST(LatencyLoop, SignalsAnEchoNowAndThenAndKeepsTheQueueUsable) {
   EXPECT_EQ(thread.state.queue.room, 128u - 1001 % 64);
 }
 
-TEST(LatencyLoop, HasExactlyItsSamples) {
+TEST(LatencyLoop, RecordsExactlyTheGoal) {
   for (const std::uint64_t goal : {1, 10, 100}) {
     LatencyEnd thread(IBV_WR_RDMA_WRITE);
     thread.answer_writes();
@@ -136,7 +136,7 @@ TEST(LatencyLoop, HasExactlyItsSamples) {
   }
 }
 
-TEST(LatencyLoop, ChecksEveryByteWhenAskedTo) {
+TEST(LatencyLoop, ChecksEveryByteIfValidating) {
   LatencyEnd thread(IBV_WR_RDMA_WRITE, 1, kBox);
   std::vector<std::byte> pattern(kBox, std::byte{7});
   thread.state.pattern_end = pattern.data() + kBox;
@@ -150,7 +150,7 @@ TEST(LatencyLoop, ChecksEveryByteWhenAskedTo) {
   EXPECT_EQ(thread.state.wrong, 1u);
 }
 
-TEST(LatencyLoop, ChecksWhatAtomicsReturn) {
+TEST(LatencyLoop, ChecksTheValuesThatAtomicsReturn) {
   for (const ibv_wr_opcode opcode : {IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP}) {
     LatencyEnd good(opcode);
     latency_loop<CompletionTrip>(good.node, good.state, good.control, good.tally);
@@ -166,7 +166,7 @@ TEST(LatencyLoop, ChecksWhatAtomicsReturn) {
   }
 }
 
-TEST(LatencyLoop, PlaysPingPongByMessages) {
+TEST(LatencyLoop, RunsAPingPongOfMessages) {
   LatencyEnd thread(IBV_WR_SEND);
   ibv_sge segment{reinterpret_cast<std::uint64_t>(thread.inbox), 8, 1};
   thread.state.recv.sg_list = &segment;
@@ -190,7 +190,7 @@ TEST(LatencyLoop, EndsOnAFailedCompletion) {
   EXPECT_EQ(thread.tally.end.code, IBV_WC_REM_ACCESS_ERR);
 }
 
-TEST(LatencyLoop, NoticesAFailedWriteWhileItWaitsForTheAnswer) {
+TEST(LatencyLoop, EndsOnAFailedWriteWhileItWaitsForTheResponse) {
   LatencyEnd thread(IBV_WR_RDMA_WRITE);
   thread.device.edit = [](ibv_wc& wc) { wc.status = IBV_WC_RETRY_EXC_ERR; };
   thread.node.on_idle = [] {};
@@ -198,7 +198,7 @@ TEST(LatencyLoop, NoticesAFailedWriteWhileItWaitsForTheAnswer) {
   EXPECT_EQ(thread.tally.end.kind, EndKind::completion_failed);
 }
 
-TEST(WriteResponder, AnswersEachMessageOnceUntilToldToQuit) {
+TEST(WriteResponder, RespondsOnceToEachMessageUntilQuit) {
   LatencyEnd thread(IBV_WR_RDMA_WRITE, 64);
   std::vector<int> answers;
   thread.device.after = [&](const ibv_send_wr&) { answers.push_back(std::to_integer<int>(thread.peer[kBox - 1])); };
@@ -212,7 +212,7 @@ TEST(WriteResponder, AnswersEachMessageOnceUntilToldToQuit) {
   EXPECT_EQ(thread.tally.done_ops, 5u);
 }
 
-TEST(SendResponder, ChecksAMessageBeforeItCallsForthTheNext) {
+TEST(SendResponder, ChecksAMessageBeforeItResponds) {
   LatencyEnd thread(IBV_WR_SEND, 64);
   const std::array<std::byte, 8> pattern{std::byte{7}};
   thread.state.pattern_end = pattern.data() + pattern.size();

@@ -16,8 +16,8 @@ using testing::HasSubstr;
 
 constexpr const char* kRun = "write_rate --fabric sim:cib --warmup 20us -s 4096 -q 2 ";
 
-// A simulated rate is the same in every run, so that limits a little below and above it tell the unit.
-TEST(Limits, BelowWhatIsReachedTheyPassAndAboveTheyFailTheRun) {
+// A simulated rate is the same in every run, so limits a little below and above it also check the unit.
+TEST(Limits, PassBelowTheRateAndFailAboveIt) {
   const Json result = record_of(kRun).at("result");
   const double bytes_per_s = result.at("rate_mops").get<double>() * 1e6 * 4096;
   const auto run = [](const std::string& option, double limit) {
@@ -39,7 +39,7 @@ TEST(Limits, BelowWhatIsReachedTheyPassAndAboveTheyFailTheRun) {
   }
 }
 
-TEST(Limits, AMissedOneIsAFailedRecordWithTheRate) {
+TEST(Limits, AMissedLimitIsAFailedRecordWithTheRate) {
   const Ran ran = run_program(std::string(kRun) + "-y 1e6 --out_json_file -");
   EXPECT_EQ(ran.exit_code, 1);
   const Json record = parse_json_text(ran.out, "output");
@@ -48,7 +48,7 @@ TEST(Limits, AMissedOneIsAFailedRecordWithTheRate) {
   EXPECT_GT(record.at("result").at("rate_mops"), 0);
 }
 
-TEST(Limits, AreRefusedWhereThereIsNothingToHoldAgainstThem) {
+TEST(Limits, AreRefusedWithoutABandwidth) {
   EXPECT_THAT(refusal_of("verb_latency --fabric sim:cib -w 5"), HasSubstr("verb_latency has no bandwidth"));
   EXPECT_THAT(refusal_of("send_rate --fabric sim:cib -w 5 --header_only"), HasSubstr("without a payload"));
   EXPECT_EQ(run_program("send_rate --fabric sim:cib --report_gbits").exit_code, 0);  // both units are always printed
@@ -58,7 +58,7 @@ TEST(Limits, AreRefusedWhereThereIsNothingToHoldAgainstThem) {
 }
 
 // On any fabric; a latency has a result of one (latency_sim_test.cpp).
-TEST(Limits, OneOperationIsNoRate) {
+TEST(Limits, OneOperationHasNoRate) {
   for (const char* fabric : {"null", "sim:cib"}) {
     const Ran ran = run_program(fmt::format("write_rate --fabric {} -n 1", fabric));
     EXPECT_EQ(ran.exit_code, 1) << fabric;
@@ -68,14 +68,14 @@ TEST(Limits, OneOperationIsNoRate) {
 }
 
 // 83 SENDs outstanding on 41 RECVs, both ways.
-TEST(Limits, ARateThatIsNotSteadyNamesItsRnrNaks) {
+TEST(Limits, AnUnsteadyRateIsReportedWithItsRnrNaks) {
   const Ran ran = run_program("send_rate --fabric sim:cx6 -s 2 -b -t 83 -r 41");
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_THAT(ran.err, HasSubstr("the rate was not steady"));
-  EXPECT_THAT(ran.err, HasSubstr("RNR NAKs: messages found no RECV posted (--rx_depth)"));
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("RNR NAKs"), HasSubstr("--rx_depth")));
 }
 
-TEST(PerftestOptions, WithoutEffectAreAcceptedAndRecorded) {
+TEST(PerftestOptions, WithoutEffectAreAcceptedAndInTheRecord) {
   const Json with = record_of(std::string(kRun) + "-F -N");
   const Json without = record_of(kRun);
   EXPECT_EQ(with.at("result"), without.at("result"));
@@ -84,20 +84,21 @@ TEST(PerftestOptions, WithoutEffectAreAcceptedAndRecorded) {
   EXPECT_EQ(run_program(std::string(kRun) + "--CPU-freq --noPeak").exit_code, 0);
 }
 
-TEST(PerftestOptions, VersionIsSaid) {
+TEST(PerftestOptions, VersionIsPrinted) {
   const Ran ran = run_program("send_rate -V");
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_THAT(ran.out, HasSubstr("verbscope "));
   EXPECT_EQ(run_program("send_rate --version").out, ran.out);
 }
 
-TEST(PerftestOptions, TheTypeOfAnAtomicIsItsVerb) {
+TEST(PerftestOptions, AtomicTypeSetsTheVerb) {
   const std::string run = "atomic_rate --fabric sim:cib -n 64 ";
   EXPECT_EQ(record_of(run + "-A CMP_AND_SWAP").at("result"), record_of(run + "--verb compare_swap").at("result"));
   const Json config = record_of(run + "--verb compare_swap").at("config");
   EXPECT_EQ(config.at("atomic_type"), "CMP_AND_SWAP");
   EXPECT_EQ(record_of(run + "-A CMP_AND_SWAP --verb compare_swap").at("config"), config);
-  EXPECT_THAT(refusal_of(run + "-A FETCH_AND_ADD --verb compare_swap"), HasSubstr("--verb names the other"));
+  EXPECT_THAT(refusal_of(run + "-A FETCH_AND_ADD --verb compare_swap"),
+              AllOf(HasSubstr("--atomic_type"), HasSubstr("--verb")));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The inference of lock slots against made-up NICs: each maps addresses in its own way and answers with the rates that
-// its mapping leads to. What is expected is the mapping itself.
+// The survey of lock slots on invented NICs: each maps addresses in its own way and gives the rates of that mapping.
+// The survey must find the mapping.
 #include "microbench/atomic/lock_slots.hpp"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using Kind = SlotQuestion::Kind;
+using Kind = SlotMeasurement::Kind;
 
 constexpr std::uint32_t kRegionBits = 20;
 
@@ -24,7 +24,7 @@ struct MadeUpNic {
   double reads = 16e6;
   double solo = 1;  // of the rate on one slot
 
-  double rate(const SlotQuestion& question) {
+  double rate(const SlotMeasurement& question) {
     const double one = 1e9 / 446;
     double exact = one;
     if (question.kind == Kind::reads) exact = reads;
@@ -42,7 +42,7 @@ SlotFindings survey(MadeUpNic nic) {
   while (const auto question = survey.next()) {
     EXPECT_LT(question->first | question->second, 1u << kRegionBits);
     EXPECT_EQ((question->first | question->second) % 8, 0u);
-    survey.answer(nic.rate(*question));
+    survey.add_rate(nic.rate(*question));
     EXPECT_LT(++questions, 2000);
   }
   return survey.findings();
@@ -52,8 +52,8 @@ TEST(LockSlots, FindsTheTwelveLowBitsOfConnectIb) {
   const SlotFindings found = survey({.slot = [](std::uint64_t a) { return a % 4096; }});
   EXPECT_EQ(found.inconclusive, "");
   EXPECT_THAT(found.bits, ElementsAre(3, 4, 5, 6, 7, 8, 9, 10, 11));
-  EXPECT_EQ(found.told_apart, 512u);
-  EXPECT_TRUE(found.low_bits_taken);
+  EXPECT_EQ(found.distinguished, 512u);
+  EXPECT_TRUE(found.low_bits_assumed);
   EXPECT_EQ(found.slots, 4096u);
   EXPECT_EQ(found.agreed, found.pairs);
   EXPECT_GT(found.confidence, 0.95);
@@ -68,79 +68,79 @@ TEST(LockSlots, FindsTheOneSlotOfConnectX3) {
   EXPECT_GT(found.confidence, 0.95);
 }
 
-TEST(LockSlots, FindsARangeThatBeginsHigher) {
+TEST(LockSlots, FindsARangeThatBeginsAboveBitThree) {
   const SlotFindings found = survey({.slot = [](std::uint64_t a) { return a >> 6 & 255; }});
   EXPECT_THAT(found.bits, ElementsAre(6, 7, 8, 9, 10, 11, 12, 13));
   EXPECT_EQ(found.slots, 256u);
-  EXPECT_FALSE(found.low_bits_taken);
+  EXPECT_FALSE(found.low_bits_assumed);
 }
 
-TEST(LockSlots, FindsBitsThatDoNotLieTogether) {
+TEST(LockSlots, FindsBitsThatAreNotAdjacent) {
   const SlotFindings found = survey({.slot = [](std::uint64_t a) { return a & 0x10220; }});
   EXPECT_THAT(found.bits, ElementsAre(5, 9, 16));
   EXPECT_EQ(found.slots, 8u);
 }
 
-TEST(LockSlots, SeesBitsThatAreFolded) {
+TEST(LockSlots, FindsFoldedBits) {
   // Bits 3 to 7 exclusive-or bits 12 to 16: ten bits matter, and there are 32 slots.
   const SlotFindings found = survey({.slot = [](std::uint64_t a) { return (a >> 3 ^ a >> 12) & 31; }});
   EXPECT_EQ(found.bits.size(), 10u);
-  EXPECT_EQ(found.told_apart, 32u);
+  EXPECT_EQ(found.distinguished, 32u);
   EXPECT_THAT(found.folded, ElementsAre(1u << 3 | 1u << 12, 1u << 4 | 1u << 13, 1u << 5 | 1u << 14, 1u << 6 | 1u << 15,
                                         1u << 7 | 1u << 16));
   EXPECT_EQ(found.agreed, found.pairs);
 }
 
-TEST(LockSlots, TrustsItselfLessWhenTheMappingIsNotOneOfItsKind) {
+TEST(LockSlots, HasALowerConfidenceForAnotherKindOfMapping) {
   // A multiplicative hash to 16 slots: which bits matter depends on the others.
   const SlotFindings found = survey({.slot = [](std::uint64_t a) { return (a / 8 * 0x9e3779b97f4a7c15u) >> 60; }});
   EXPECT_LT(found.agreed, found.pairs);
   EXPECT_LT(found.confidence, 0.95);
 }
 
-TEST(LockSlots, TrustsItselfLessWhenRatesScatter) {
+TEST(LockSlots, HasALowerConfidenceIfRatesScatter) {
   const MadeUpNic nic{.slot = [](std::uint64_t a) { return a % 4096; }, .noise = 0.15};
   const SlotFindings found = survey(nic);
   EXPECT_LT(found.confidence, 0.95);
   EXPECT_GT(found.mistaken, 0.001);
 }
 
-TEST(LockSlots, SaysNothingWhenReadsAreNoFaster) {
+TEST(LockSlots, IsInconclusiveIfReadsAreNoFaster) {
   const SlotFindings found = survey({.slot = [](std::uint64_t) { return 0; }, .reads = 2.5e6});
   EXPECT_THAT(found.inconclusive, HasSubstr("something other than a lock"));
   EXPECT_EQ(found.confidence, 0);
   EXPECT_THAT(slots_text(slots_json(found)), HasSubstr("inconclusive"));
 }
 
-TEST(LockSlots, SaysNothingWhenOneQueueLeavesTheSlotIdle) {
+TEST(LockSlots, IsInconclusiveIfOneQueueLeavesTheSlotIdle) {
   EXPECT_THAT(survey({.slot = [](std::uint64_t) { return 0; }, .solo = 0.5}).inconclusive,
               HasSubstr("does not keep a slot busy"));
 }
 
-TEST(LockSlots, SaysNothingBeforeTheSurveyIsComplete) {
+TEST(LockSlots, IsInconclusiveBeforeTheSurveyIsComplete) {
   EXPECT_EQ(SlotSurvey(kRegionBits, 1).findings().inconclusive, "the survey was not finished");
 }
 
-TEST(LockSlots, TellsThePersonAndTheRecord) {
+TEST(LockSlots, WritesTheFindingsToRecordAndConsole) {
   const Json json = slots_json(survey({.slot = [](std::uint64_t a) { return a % 4096; }}));
   EXPECT_EQ(json.at("slots"), 4096);
   EXPECT_EQ(json.at("slots_told_apart"), 512);
-  EXPECT_THAT(slots_text(json), HasSubstr("address bits 3 to 11 tell 512 slots apart"));
+  EXPECT_THAT(slots_text(json), HasSubstr("address bits 3 to 11 distinguish 512 slots"));
   EXPECT_THAT(slots_text(json), HasSubstr("4096 slots"));
   EXPECT_THAT(slots_text(slots_json(survey({.slot = [](std::uint64_t) { return 0; }}))), HasSubstr("1 slot"));
 }
 
-TEST(LockSlots, SaysUpToWhichBitItLooked) {
-  // 256 slots on bits 14 to 21, of which the survey looks at the lower six.
+TEST(LockSlots, PrintsTheHighestExaminedBit) {
+  // 256 slots on bits 14 to 21; the survey examines the lower six of these bits.
   const Json json = slots_json(survey({.slot = [](std::uint64_t a) { return a >> 14 & 255; }}));
   EXPECT_EQ(json.at("slots"), 64);
   EXPECT_EQ(json.at("highest_bit_examined"), kRegionBits - 1);
-  EXPECT_THAT(slots_text(json), HasSubstr("bits above 19 were not examined: there may be more slots"));
+  EXPECT_THAT(slots_text(json), HasSubstr("bits above 19 were not examined, so there may be more slots"));
   const std::string whole = slots_text(slots_json(survey({.slot = [](std::uint64_t a) { return a % 4096; }})));
   EXPECT_THAT(whole, HasSubstr("bits above 19 were not examined\n"));
 }
 
-TEST(MaskSpace, HoldsTheSumsOfWhatWasAdded) {
+TEST(MaskSpace, ContainsTheSumsOfItsMasks) {
   MaskSpace space;
   space.add(0b0011);
   space.add(0b0110);

@@ -1,4 +1,4 @@
-// A program that measures more than one window: each payload in turn (--all), or for ever (--run_infinitely).
+// Programs that measure more than one interval: one per payload (--all), or without end (--run_infinitely).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ using testing::HasSubstr;
 
 class AllSizes : public testing::TestWithParam<std::string> {};
 
-// Each point is what a run of that size alone is, which a simulated cluster measures alike every time.
-TEST_P(AllSizes, AreTheRunsOfEachSizeByItself) {
+// A simulated rate is the same in every run, so each point equals a run of that size alone.
+TEST_P(AllSizes, EqualTheRunsOfEachSizeAlone) {
   const std::string run = GetParam() + " --fabric sim:cib -D 100us --warmup 50us";
   const std::vector<Json> records = records_of(run + " -a -s 48");
   std::vector<std::uint32_t> sizes;
@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(, AllSizes,
                          testing::Values("send_rate", "recv_rate -c UD", "write_rate", "read_rate --direction in",
                                          "write_rate -b"));
 
-TEST(AllSizesOnNull, GoToTheLastOfPerftest) {
+TEST(AllSizesOnNull, EndAtTheLastSizeOfPerftest) {
   const std::vector<Json> records = records_of("write_rate -a --fabric null -n 640 --warmup 0");
   ASSERT_EQ(records.size(), 23u);
   EXPECT_EQ(records.back().at("config").at("size"), 1 << 23);
@@ -41,7 +41,7 @@ TEST(AllSizesOnNull, GoToTheLastOfPerftest) {
   EXPECT_GT(records.front().at("config").at("cq_mod"), 1);
 }
 
-TEST(AllSizesAre, RefusedWhereTheyHaveNoEndOrNoBeginning) {
+TEST(AllSizesAre, RefusedWithoutAFirstOrLastSize) {
   for (const auto& [line, says] : {std::pair("-c UD", "--size, at most the MTU"),
                                    {"--header_only", "there is one size"},
                                    {"-s 1", "begins with 2 bytes"},
@@ -50,7 +50,7 @@ TEST(AllSizesAre, RefusedWhereTheyHaveNoEndOrNoBeginning) {
   }
 }
 
-// The first lines of a program that does not end by itself: when its reader goes away, it ends.
+// The first lines of a program that runs until its reader closes the pipe.
 std::vector<std::string> first_lines(const std::string& command, std::size_t count) {
   std::FILE* const pipe = ::popen((VERBSCOPE_BINARY_DIR "/bin/" + command + " 2>/dev/null").c_str(), "r");
   std::vector<std::string> lines;
@@ -61,7 +61,7 @@ std::vector<std::string> first_lines(const std::string& command, std::size_t cou
   return lines;
 }
 
-TEST(RunInfinitely, PrintsTheRateOfEachWindow) {
+TEST(RunInfinitely, PrintsTheRateOfEachInterval) {
   for (const char* program : {"send_rate", "recv_rate -c UD", "read_rate --direction in", "send_rate -b"}) {
     const std::string run = std::string(program) + " --fabric sim:cib --warmup 1ms -D 1ms";
     const double whole = record_of(run).at("result").at("rate_mops");
@@ -74,13 +74,13 @@ TEST(RunInfinitely, PrintsTheRateOfEachWindow) {
   }
 }
 
-TEST(RunInfinitely, GoesOnInRealTimeToo) {
+TEST(RunInfinitely, RunsInRealTimeToo) {
   for (const std::string& line : first_lines("send_rate --fabric null --warmup 1ms -D 20ms --run_infinitely", 4)) {
     EXPECT_THAT(line, HasSubstr(" Mops"));
   }
 }
 
-TEST(RunInfinitely, IsRefusedWithWhatEnds) {
+TEST(RunInfinitely, IsRefusedWithOptionsThatEndTheRun) {
   for (const auto& [line, says] : {std::pair("-n 64", "exclude each other"),
                                    {"--out_json_file -", "has no record"},
                                    {"-y 1", "--limit_msgrate"}}) {

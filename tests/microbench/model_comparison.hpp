@@ -18,7 +18,7 @@
 namespace verbscope::test {
 
 inline constexpr double kTolerance = 0.01;
-// An event that the model excludes may be seen so often per operation, at the window's edges.
+// Largest number per operation of an event that the model excludes, at the ends of the interval.
 inline constexpr double kStray = 1e-4;
 
 struct Comparison {
@@ -67,8 +67,7 @@ inline std::string changed_profile(const TempDir& folder, const std::string& nam
   return path.string();
 }
 
-// A small input buffer: where the receiver is the slower side the sender is held back, and the steady state begins,
-// soon.
+// A small input buffer: a slow receiver stops the sender soon, so the steady state begins early.
 inline std::string quickly_steady(const TempDir& folder, const std::string& name) {
   return changed_profile(folder, name, "input_buffer_bytes", 8192);
 }

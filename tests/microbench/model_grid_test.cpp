@@ -1,5 +1,5 @@
-// Simulator against closed-form model: PCIe events per operation of the machine under test, over a grid of
-// configurations of SEND and RECV. The two share wire facts only; where they agree, each is evidence for the other.
+// Compares the simulator with the closed-form model: PCIe events per operation of the machine under test, over a grid
+// of configurations of SEND and RECV. The two share wire facts only, so agreement is evidence for both.
 #include "tests/microbench/model_comparison.hpp"
 
 namespace verbscope {
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(, ReceiverModelTest,
                                          GridPart{"cx3", "RC"}, GridPart{"cx3", "UC"}, GridPart{"cx3", "UD"}),
                          testing::PrintToStringParamName());
 
-TEST(WqeCacheMisses, AreExactlyWhatTheModelDoesNotForesee) {
+TEST(WqeCacheMisses, ExplainTheReadsAboveTheModel) {
   const TempDir folder;
   // Room for eight WQEs of two lines, with batches of sixteen fetched ahead.
   const std::string cluster = changed_profile(folder, "cib", "wqe_cache_bytes", 8 * 128);

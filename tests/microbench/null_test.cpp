@@ -53,7 +53,7 @@ TEST(Null, CountsItersPerQp) {
   EXPECT_EQ(run_on_fabric(benchmark, set.options, set.table).result.at("ops"), 1920);
 }
 
-TEST(Null, ReceivesToo) {
+TEST(Null, RecvRateReceives) {
   SendBenchmark benchmark(false);
   const OptionSet set("--fabric null -c UD -D 5ms --warmup 1ms");
   const Outcome outcome = run_on_fabric(benchmark, set.options, set.table);
@@ -61,7 +61,7 @@ TEST(Null, ReceivesToo) {
   EXPECT_GT(outcome.result.at("ops").get<std::uint64_t>(), 0u);
 }
 
-TEST(Null, RatesComeFromTheSteadyWindow) {
+TEST(Null, RateIsThatOfTheInterval) {
   SendBenchmark benchmark(true);
   const OptionSet set("--fabric null -D 20ms --warmup 5ms");
   const Outcome outcome = run_on_fabric(benchmark, set.options, set.table);
@@ -84,13 +84,13 @@ TEST(Null, WritesAndReadsCountExactly) {
   }
 }
 
-TEST(Null, HasNoClientsThatCouldPost) {
+TEST(Null, RefusesDirectionInWithoutClients) {
   test::OneSidedBenchmark benchmark;
   const OptionSet set("--fabric null --direction in", &benchmark);
   EXPECT_THROW(run_on_fabric(benchmark, set.options, set.table), UsageError);
 }
 
-TEST(Null, SaysWhatItDoesNotSupport) {
+TEST(Null, ReportsUnsupportedOptions) {
   for (const auto& [line, feature] :
        {std::pair{"-e", "completion events"}, std::pair{"--inline_recv 32", "inline receive of RC send"}}) {
     SendBenchmark benchmark(true);
@@ -104,13 +104,13 @@ TEST(Null, SaysWhatItDoesNotSupport) {
   }
 }
 
-TEST(Null, RefusesToValidateWhatNeverMoves) {
+TEST(Null, RefusesValidate) {
   SendBenchmark benchmark(true);
   const OptionSet set("--fabric null --validate");
   EXPECT_THROW(run_on_fabric(benchmark, set.options, set.table), UsageError);
 }
 
-TEST(Null, SaysWhatTheDeviceOffersInline) {
+TEST(Null, ReportsTheInlineLimitOfTheDevice) {
   SendBenchmark benchmark(true);
   const OptionSet set("--fabric null -I 4096");
   try {

@@ -12,8 +12,8 @@ using test::GridPart;
 using test::OneSidedBenchmark;
 using test::quickly_steady;
 
-// With some 15,000 operations in the window: what a send queue of 128 has posted and not seen complete, by which the
-// window's ends may differ, is less than a hundredth of them.
+// The interval has about 15,000 operations. The 128 outstanding operations of a send queue, by which its ends may
+// differ, are less than 1 % of them.
 void expect_agreement_on(const std::string& line, int payload) {
   OneSidedBenchmark benchmark;
   const std::string whole = fmt::format("{} -s {} -D {}ms", line, payload, payload > 2000 ? 10 : payload > 128 ? 4 : 2);
@@ -73,7 +73,7 @@ TEST_P(ReadGridTest, AgreesWithinOnePercentOnBothSides) {
 
 INSTANTIATE_TEST_SUITE_P(, ReadGridTest, testing::Values("cib", "cx3"), [](const auto& which) { return which.param; });
 
-TEST(OneSidedGrid, InlineReceiveBringsReadsInTheCompletion) {
+TEST(OneSidedGrid, InlineReceivePutsReadsIntoTheCqe) {
   expect_agreement_on("--fabric sim:cib --verb read --inline_recv 32 -Q 1 --clients 1", 32);
   expect_agreement_on("--fabric sim:cib --verb read --inline_recv 32 -Q 1 --clients 1", 33);
 }
@@ -88,7 +88,7 @@ TEST(OneSidedGrid, ASmallerPathMtuTakesMorePackets) {
   EXPECT_NEAR(c.modelled.tlps_to_host, 4096 / 256, 0.01);  // a read request for each packet of the response
 }
 
-TEST(TranslationMisses, AreExactlyWhatTheModelDoesNotForesee) {
+TEST(TranslationMisses, ExplainTheReadsAboveTheModel) {
   const TempDir folder;
   // Room for the translations of 1,024 pages of 4 KB, of 24,415 at random.
   const std::string cluster = changed_profile(folder, "cib", "translation_cache_bytes", 1024 * 8);
@@ -101,7 +101,7 @@ TEST(TranslationMisses, AreExactlyWhatTheModelDoesNotForesee) {
               0.01 * c.measured.dma_read_lines);
 }
 
-TEST(WqeCacheMisses, OfReadsAreExactlyWhatTheModelDoesNotForesee) {
+TEST(WqeCacheMisses, OfReadsExplainTheReadsAboveTheModel) {
   const TempDir folder;
   // Room for eight WQEs of a line, of sixteen READs that are outstanding on each of four QPs.
   const std::string cluster = changed_profile(folder, "cib", "sent_wqe_cache_bytes", 8 * 64);

@@ -55,20 +55,20 @@ double per_op(const Outcome& outcome, const char* count, std::size_t node) {
   return outcome.counters.at(node).extra.at(count).get<double>() / outcome.result.at("window_ops").get<double>();
 }
 
-TEST(OneSided, TheRateIsThatOfTheTargetsAdapter) {
+TEST(OneSided, RateIsThatOfTheTargetsAdapter) {
   EXPECT_NEAR(per_op(simulate("--verb write"), "writes_received", 1), 1, 0.02);
   EXPECT_NEAR(per_op(simulate("--verb read"), "reads_served", 1), 1, 0.02);
   EXPECT_NEAR(per_op(simulate("--verb write --direction in -q 4 --clients 2"), "writes_received", 0), 1, 0.02);
   EXPECT_NEAR(per_op(simulate("--verb read --direction in -q 4 --clients 2"), "reads_served", 0), 1, 0.02);
 }
 
-TEST(OneSided, AServerThatOnlyServesSpendsNoCpu) {
+TEST(OneSided, TargetServerUsesNoCpu) {
   const Outcome outcome = simulate("--verb write --direction in -q 2");
   EXPECT_LT(outcome.result.at("cpu").at("cores").get<double>(), 0.05);
   EXPECT_GT(outcome.result.at("clients")[0].at("result").at("cpu").at("cores").get<double>(), 0.5);
 }
 
-TEST(OneSided, ClientsThatCountMeasureExactlyTheirIters) {
+TEST(OneSided, ClientsMeasureExactlyTheirIters) {
   OneSidedBenchmark benchmark;
   const OptionSet set("--fabric sim:cib --warmup 50us --direction in -q 6 --clients 3 -n 640", &benchmark);
   const Outcome outcome = SimFabric(benchmark, set.options).run();
@@ -76,7 +76,7 @@ TEST(OneSided, ClientsThatCountMeasureExactlyTheirIters) {
   EXPECT_EQ(outcome.result.at("ops"), 640 * 6);
 }
 
-TEST(OneSided, AWindowBoundsWhatIsOutstanding) {
+TEST(OneSided, WindowLimitsOutstandingOperations) {
   // One operation outstanding: the rate is one per round trip, and four take four times as many.
   const double one = simulate("--verb read --window 1 -Q 1").result.at("rate_mops");
   const double four = simulate("--verb read --window 4 -Q 1").result.at("rate_mops");
@@ -87,15 +87,15 @@ double rate_of(const std::string& line) {
   return simulate(line).result.at("rate_mops");
 }
 
-TEST(ThreadWindow, IsOneForAllQps) {
-  // READs one by one, each as long under way as on an idle link: four QPs have no more outstanding than one. A little
-  // is gained because READs of one QP come back in order, so that a slow one holds up those behind it.
+TEST(ThreadWindow, LimitsAllQpsTogether) {
+  // Each READ takes as long as on an idle link, and four QPs have as many outstanding READs as one. The rate is a
+  // little higher, because READs of one QP complete in order, so that a slow one delays those behind it.
   const double one = rate_of("--verb read --wait oldest --window 4");
   EXPECT_NEAR(rate_of("--verb read --wait oldest --window 4 -q 4") / one, 1.03, 0.05);
   EXPECT_NEAR(rate_of("--verb read --wait oldest --window 8 -q 4") / one, 2, 0.1);
 }
 
-TEST(ThreadWindow, ThatIsWaitedForWholeIdlesBetweenBatches) {
+TEST(ThreadWindow, WaitAllIsIdleBetweenBatches) {
   // A batch is over when its last READ is back, and no earlier than one that is posted alone.
   const double alone = rate_of("--verb read --wait all --window 1");
   const double batches = rate_of("--verb read --wait all --window 8");
@@ -122,7 +122,7 @@ TEST(ThreadWindow, AReadIsSeenInMemoryNoEarlierThanItsBytesAreWritten) {
   EXPECT_LT(by_memory, 1.1 * by_completion);
 }
 
-TEST(ThreadWindow, GoalsAreMetExactly) {
+TEST(ThreadWindow, MeasuresExactlyTheGoal) {
   for (const char* line : {"--wait oldest --window 7 -q 3 --order random", "--wait all --window 5",
                            "--wait oldest --window 8 --seen_by memory -Q 4 -q 2"}) {
     const Outcome outcome = simulate_for(line + std::string(" --verb read -n 400"));
@@ -132,7 +132,7 @@ TEST(ThreadWindow, GoalsAreMetExactly) {
   }
 }
 
-TEST(ThreadWindow, PlacesMayLieOverEachOther) {
+TEST(ThreadWindow, PlacesMayOverlap) {
   // 64 bytes have 33 places of 32 bytes at every byte: they cross cache lines, so that a READ costs its server more.
   const Outcome outcome =
       simulate("--verb read -s 32 --wait oldest --window 8 --addresses random --alignment 1 --region_size 64");
@@ -158,7 +158,7 @@ TEST(OneSided, RefusesAValidationThatWouldCheckNothing) {
   EXPECT_NO_THROW(simulate("--verb read --everybody --validate"));  // READs are checked where they are posted
 }
 
-TEST(OneSided, RandomAddressesOverManyPagesMissTheTranslationCacheAndLargePagesDoNot) {
+TEST(OneSided, OnlySmallPagesMissTheTranslationCache) {
   // 97,656 pages of 4 KB, for which cib's cache has 65,536 places. While it fills it misses more.
   const std::string line = "--verb read --addresses random --region_size 400000000";
   const Outcome small = simulate(line), large = simulate(line + " --pages 2m");

@@ -1,4 +1,4 @@
-// The command line takes and refuses options, and --describe tells of them.
+// Options of the command line, and their description by --describe.
 #include "microbench/bench/options.hpp"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ std::string refusal(const std::string& text) {
   return "accepted";
 }
 
-TEST(Options, TakePerftestsNamesAndDefaults) {
+TEST(Options, HavePerftestsNamesAndDefaults) {
   const Line line("");
   EXPECT_EQ(line.options.tx_depth, 128u);
   EXPECT_FALSE(line.options.rx_depth);  // 512: the plan's
@@ -56,14 +56,14 @@ TEST(Options, TakePerftestsNamesAndDefaults) {
   EXPECT_EQ(given.options.mtu, 1024u);
 }
 
-TEST(Options, ThoseWithAnotherValueThanTheirDefaultAreNamed) {
+TEST(Options, ChangedListsOptionsWithAnotherValueThanTheirDefault) {
   EXPECT_EQ(Line("").table.changed(), Json::array());
   EXPECT_EQ(Line("-l 16 -D 2ms --header_only --out_json_file r.jsonl").table.changed(),
             (Json{"header_only", "post_list", "duration"}));
   EXPECT_EQ(Line("--post_list 1 --tx_depth 128").table.changed(), Json::array()) << "the defaults, given";
 }
 
-TEST(Options, RefuseWhatCannotBe) {
+TEST(Options, RefuseInvalidValues) {
   EXPECT_EQ(refusal("--header_only"), "accepted");
   EXPECT_EQ(refusal("--header_only -s 0"), "accepted");
   EXPECT_THAT(refusal("--header_only -s 8"), HasSubstr("--header_only sends no payload: leave out --size 8"));
@@ -86,7 +86,7 @@ TEST(Options, RefuseWhatCannotBe) {
   }
 }
 
-TEST(Options, TakeBytesWithUnitsAndWordsInEitherCase) {
+TEST(Options, AcceptBytesWithUnitsAndWordsInEitherCase) {
   const Line line("-s 4k -I 1K -m 4K -c ud");
   EXPECT_EQ(line.options.size, 4096u);
   EXPECT_EQ(line.options.inline_size, 1024u);
@@ -109,7 +109,7 @@ std::string one_sided_refusal(const std::string& text) {
   return "accepted";
 }
 
-TEST(OneSidedOptions, AcceptWindowsOfAThread) {
+TEST(OneSidedOptions, AcceptAWindowPerThread) {
   for (const char* line :
        {"--verb read --wait oldest --window 8", "--wait all --window 128 -q 4",
         "--verb read --wait all --window 8 -l 4", "--wait all --window 8 -l 8 -Q 8",
@@ -119,53 +119,54 @@ TEST(OneSidedOptions, AcceptWindowsOfAThread) {
   }
 }
 
-TEST(OneSidedOptions, RefuseWindowsThatCannotBeKept) {
+TEST(OneSidedOptions, RefuseImpossibleWindows) {
   const auto expect = [](const char* line, const char* reason) {
     EXPECT_THAT(one_sided_refusal(line), HasSubstr(reason)) << line;
   };
-  expect("--wait oldest", "--wait oldest: it needs a --window of at least 1");
-  expect("--wait all --window 129", "--window 129 of a thread is more than a send queue holds (--tx_depth 128)");
-  expect("--wait all --window 8 -l 3", "--window 8 of a thread is not a multiple of --post_list 3");
-  expect("--wait oldest --window 8 -Q 4 -q 2", "--cq_mod 4: with --wait oldest each request is signaled");
-  expect("--wait oldest --window 6 -Q 4", "--cq_mod 4: with --wait oldest each request is signaled");
+  expect("--wait oldest", "--wait oldest: --window must be at least 1");
+  expect("--wait all --window 129", "--window 129 is more than a send queue holds (--tx_depth 128)");
+  expect("--wait all --window 8 -l 3", "--window 8: with --wait all expected a multiple of --post_list 3");
+  expect("--wait oldest --window 8 -Q 4 -q 2", "--cq_mod 4: with --wait oldest expected 1");
+  expect("--wait oldest --window 6 -Q 4", "--cq_mod 4: with --wait oldest expected 1");
   expect("--verb send --wait oldest --window 8", "--wait oldest: not with --verb send");
   expect("--cq_per_qp", "--cq_per_qp: only with --wait oldest or all");
-  expect("--wait oldest --window 8 --cq_per_qp -e", "--events: a thread sleeps on one completion queue");
-  expect("--addresses random --alignment 64 --validate", "--validate: places that lie over each other");
+  expect("--wait oldest --window 8 --cq_per_qp -e", "--events: not with --cq_per_qp");
+  expect("--addresses random --alignment 64 --validate", "--validate: not with --alignment 64");
   expect("--alignment 1 --region_size 5000000000", "more than 2^32 such places");
 }
 
-TEST(OneSidedOptions, RefuseSharedQpsThatCannotBeShared) {
+TEST(OneSidedOptions, RefuseInvalidSharingOfQps) {
   const auto expect = [](const std::string& line, const char* reason) {
     EXPECT_THAT(one_sided_refusal("--threads_per_qp 4 --threads 6 --verb read " + line),
                 HasSubstr(std::string("--threads_per_qp 4: ") + reason))
         << line;
   };
   const std::string all = "--wait all --window 8 ";
-  expect("", "each thread has a window of its own, with --wait oldest or all");
-  expect(all + "--direction in", "only where the server alone posts");
-  expect(all + "--fabric null", "the null device has no locks");
+  expect("", "only with --wait oldest or all");
+  expect(all + "--direction in", "only if the server alone posts");
+  expect(all + "--fabric null", "not with --fabric null");
   expect(all + "-e", "not with --events");
   expect(all + "--uars exclusive", "not with --uars exclusive");
-  expect(all + "-n 100", "--iters 100 on each of --qp 1 cannot be dealt evenly to --threads 6");
-  expect("--wait all --window 33", "windows of 33 are 132 requests, more than a send queue holds (--tx_depth 128)");
+  expect(all + "-n 100", "with --iters 100 expected --threads");
+  expect("--wait all --window 33",
+         "with --window 33 up to 132 requests are outstanding, more than a send queue holds (--tx_depth 128)");
 }
 
-TEST(OneSidedOptions, RefuseToPollMemoryWhereNothingComes) {
+TEST(OneSidedOptions, RefuseToPollMemoryWithoutReads) {
   const auto expect = [](const std::string& line, const char* reason) {
     EXPECT_THAT(one_sided_refusal("--seen_by memory " + line), HasSubstr(reason)) << line;
   };
   const std::string read = "--verb read --wait oldest --window 8 ";
   expect("--verb read", "--seen_by memory: only with --wait oldest or all");
-  expect("--verb write --wait oldest --window 8", "a WRITE brings no bytes, only a READ does");
-  expect(read + "-s 0", "a READ of 0 bytes brings none");
-  expect(read + "--fabric null", "the null device moves no bytes");
+  expect("--verb write --wait oldest --window 8", "--seen_by memory: only with READs");
+  expect(read + "-s 0", "--size must be at least 1");
+  expect(read + "--fabric null", "--fabric null moves no bytes");
   expect(read + "--validate", "--validate: not with --seen_by memory");
-  expect(read + "-e", "--events: with --seen_by memory a thread polls");
-  expect(read + "--inline_recv 64", "--inline_recv: with --seen_by memory");
+  expect(read + "-e", "--events: not with --seen_by memory");
+  expect(read + "--inline_recv 64", "--inline_recv: not with --seen_by memory");
 }
 
-TEST(Options, RefuseAHostWhereOneProcessPlaysAllRoles) {
+TEST(Options, RefuseAHostIfOneProcessHasAllRoles) {
   Options options;
   options.fabric = "sim:cib";
   options.host = "node1";

@@ -1,4 +1,4 @@
-// Validation tells a good message from one with anything wrong.
+// Validation accepts a good message and refuses any wrong one.
 #include "microbench/loop/payload.hpp"
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ TEST(Payload, DependsOnSeedSlotAndOffset) {
   EXPECT_EQ(message(1, 3, 64)[0], std::byte{3});
 }
 
-TEST(PayloadChecker, AcceptsWhatASenderSends) {
+TEST(PayloadChecker, AcceptsThePayloadsOfASender) {
   PayloadChecker checker({.transport = Transport::rc, .payload = 100, .seed = 5});
   for (std::uint32_t slot = 0; slot < payload_slots(100); ++slot) {
     auto bytes = message(5, slot, 100);
@@ -35,7 +35,7 @@ TEST(PayloadChecker, AcceptsWhatASenderSends) {
   }
 }
 
-TEST(PayloadChecker, NoticesEveryFlippedByte) {
+TEST(PayloadChecker, DetectsEveryFlippedByte) {
   PayloadChecker checker({.transport = Transport::rc, .payload = 100, .seed = 5});
   for (std::size_t offset = 0; offset < 100; ++offset) {
     auto bytes = message(5, 2, 100);
@@ -44,7 +44,7 @@ TEST(PayloadChecker, NoticesEveryFlippedByte) {
   }
 }
 
-TEST(PayloadChecker, NoticesAWrongSeedLengthOrImmediate) {
+TEST(PayloadChecker, DetectsAWrongSeedLengthOrImmediate) {
   PayloadChecker checker({.transport = Transport::rc, .payload = 16, .seed = 5});
   auto other = message(6, 2, 16);
   EXPECT_FALSE(checker.good(completion(16), other.data()));
@@ -55,7 +55,7 @@ TEST(PayloadChecker, NoticesAWrongSeedLengthOrImmediate) {
   EXPECT_FALSE(checker.good(with_immediate, bytes.data()));
 }
 
-TEST(PayloadChecker, DoesNotTakeAnOldMessageForANewOne) {
+TEST(PayloadChecker, DetectsAnOldMessage) {
   PayloadChecker checker({.transport = Transport::rc, .payload = 16, .seed = 5});
   auto bytes = message(5, 2, 16);
   EXPECT_TRUE(checker.good(completion(16), bytes.data()));
@@ -68,7 +68,7 @@ TEST(PayloadChecker, CountsTheGrhOnDatagrams) {
   EXPECT_TRUE(checker.good(completion(56), bytes.data()));
 }
 
-TEST(PayloadChecker, HeaderOnlyIsKnownByItsImmediate) {
+TEST(PayloadChecker, ChecksHeaderOnlyByItsImmediate) {
   PayloadChecker checker({.transport = Transport::ud, .header_only = true});
   ibv_wc wc = completion(40);
   EXPECT_FALSE(checker.good(wc, nullptr));
@@ -87,7 +87,7 @@ TEST(PayloadSlots, FitThePoolAndAreAtMostSixteen) {
   EXPECT_EQ(payload_stride(129), 256u);
 }
 
-TEST(PayloadChecker, JudgesAPlaceThatManyWroteToLineByLine) {
+TEST(PayloadChecker, ChecksAPlaceWithManyWritersLineByLine) {
   const Operation op{.payload = 100, .seed = 5};
   const PayloadChecker checker(op);
   std::vector<std::byte> place(128);

@@ -1,4 +1,4 @@
-// Who is connected to whom, and what is chosen where the person leaves it open.
+// The QPs of all machines and their partners, and the defaults of a plan.
 #include "microbench/bench/plan.hpp"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST(DefaultSignalEvery, FitsThePostListSoThatTheRingStaysShort) {
   EXPECT_EQ(default_signal_every(128, 128, {}), 1u);
 }
 
-TEST(DefaultSignalEvery, NeverLetsAQueueWaitForEver) {
+TEST(DefaultSignalEvery, LeavesASignaledRequestInAFullQueue) {
   for (std::uint32_t depth = 1; depth <= 130; ++depth) {
     for (std::uint32_t list = 1; list <= depth; ++list) {
       EXPECT_LE(default_signal_every(list, depth, {}) + list, depth + 1) << list << " of " << depth;
@@ -85,7 +85,7 @@ TEST(PlanQps, BothSidesAgreeOnEveryConnection) {
   }
 }
 
-TEST(PlanQps, PairsConnectTheThreadsOfOneNumberOfAllMachines) {
+TEST(PlanQps, PairsConnectThreadsOfTheSameNumber) {
   Topology t{.transport = Transport::rc, .threads = 3, .clients = 3, .client_threads = 3, .ports = 2};
   t.qps_per_pair = 2;
   const auto qps_of = [&](std::uint32_t machine) {
@@ -113,7 +113,7 @@ TEST(PlanQps, PairsConnectTheThreadsOfOneNumberOfAllMachines) {
   }
 }
 
-TEST(PlanQps, ADatagramQpFacesEveryClient) {
+TEST(PlanQps, DatagramQpHasEveryClientAsPartner) {
   const Topology t{
       .transport = Transport::ud, .threads = 1, .qps_per_thread = 2, .clients = 3, .client_threads = 8, .ports = 1};
   EXPECT_EQ(plan_qps(t, Side::server, 0)[1].partners.size(), 3u);
@@ -122,7 +122,7 @@ TEST(PlanQps, ADatagramQpFacesEveryClient) {
   EXPECT_EQ(used_threads(client), 2u);  // not 8: a thread without a QP would do nothing
 }
 
-TEST(PlanQps, ClientThreadsWithQpsOfTheirOwn) {
+TEST(PlanQps, ClientThreadsHaveQpsOfTheirOwn) {
   const Topology t{.transport = Transport::uc,
                    .threads = 2,
                    .qps_per_thread = 3,
@@ -158,7 +158,7 @@ TEST(PlanQps, ClientThreadsWithQpsOfTheirOwn) {
   }
 }
 
-TEST(PlanQps, ClientThreadsWithOneKindOfQp) {
+TEST(PlanQps, ClientThreadsMayHaveOneKindOfQp) {
   Topology t{.threads = 2, .qps_per_thread = 1, .clients = 2, .client_threads = 2, .ports = 1};
   t.client_qps = ClientQps{.connected = true};
   EXPECT_EQ(plan_qps(t, Side::server, 0).size(), 4u);
@@ -185,8 +185,8 @@ TEST(MakePlan, ChoosesDefaultsByFabric) {
   EXPECT_EQ(host.schedule.duration, std::chrono::seconds(3));
 }
 
-// Where requests are messages: those of all client threads, and 128 that a pass has not given back, in whole 64.
-TEST(MakePlan, TheServerHasRecvsForTheRequestsOfAllClients) {
+// If requests are messages: RECVs for those of all client threads, and 128 for a polling pass, rounded up to 64.
+TEST(MakePlan, ServerHasRecvsForTheRequestsOfAllClients) {
   const FabricFacts sim{.simulated = true, .server_cores = 14, .client_cores = 14};
   Options options;
   options.connection = Transport::ud;
@@ -233,7 +233,7 @@ TEST(MakePlan, RefusesMoreThreadsThanCores) {
               HasSubstr("--client_threads 15 is more than the 14 cores"));
 }
 
-TEST(MakePlan, RefusesACountThatCompletionsCannotHit) {
+TEST(MakePlan, RefusesItersThatAreNoMultipleOfCqMod) {
   Options options;
   options.iters = 1000;
   options.cq_mod = 64;
@@ -241,7 +241,7 @@ TEST(MakePlan, RefusesACountThatCompletionsCannotHit) {
   EXPECT_EQ(refusal(options, {}, kIn), "accepted");  // a receiver counts one by one
 }
 
-TEST(MakePlan, RefusesAVerbThatTheTransportHasNot) {
+TEST(MakePlan, RefusesAVerbThatTheTransportLacks) {
   Options options;
   options.connection = Transport::uc;
   EXPECT_EQ(refusal(options, {}, {.operation = {.verb = Verb::read}}), "--connection UC: it has no read");
@@ -250,7 +250,7 @@ TEST(MakePlan, RefusesAVerbThatTheTransportHasNot) {
   EXPECT_EQ(refusal(options, {}, {.operation = {.verb = Verb::write}}), "--connection UD: it has no write");
 }
 
-TEST(MakePlan, AWindowTakesThePlaceOfTheQueueDepth) {
+TEST(MakePlan, WindowReplacesTheQueueDepth) {
   Options options;
   EXPECT_EQ(make_plan(options, {}, {.operation = {.most_outstanding = 8}}).operation.outstanding(), 8u);
   EXPECT_EQ(make_plan(options, {}, {.operation = {.most_outstanding = 8}}).operation.signal_every,
@@ -267,7 +267,7 @@ TEST(MakePlan, AWindowTakesThePlaceOfTheQueueDepth) {
               HasSubstr("--cq_mod 8 with --post_list 4 can wait for ever"));
 }
 
-TEST(MakePlan, RefusesWhatHasNoMeaningOneSided) {
+TEST(MakePlan, RefusesInvalidOneSidedOptions) {
   Options options;
   options.header_only = true;
   EXPECT_THAT(refusal(options, {}, {.operation = {.verb = Verb::write}}), HasSubstr("--header_only"));
@@ -278,7 +278,7 @@ TEST(MakePlan, RefusesWhatHasNoMeaningOneSided) {
               HasSubstr("no clients"));
 }
 
-TEST(MakePlan, ClientsThatCountMeasureWholeStepsOnEachQp) {
+TEST(MakePlan, ClientItersAreAMultipleOfCqModOnEachQp) {
   const Plan draft{.operation = {.verb = Verb::write, .driver = Side::client, .counted = Side::client}};
   Options options;
   options.iters = 100;

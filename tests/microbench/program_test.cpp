@@ -1,4 +1,4 @@
-// The programs as a person uses them: one clear line for each mistake, an exit code, a record.
+// The programs from the command line: one line per mistake, the exit code, the record.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ struct Mistake {
 
 class MistakeTest : public testing::TestWithParam<Mistake> {};
 
-TEST_P(MistakeTest, IsOneClearLineAndANonZeroExit) {
+TEST_P(MistakeTest, IsReportedInOneLineWithANonZeroExit) {
   const Ran ran = run_program("send_rate " + GetParam().arguments);
   EXPECT_NE(ran.exit_code, 0);
   EXPECT_EQ(ran.error_lines(), 1) << ran.err;
@@ -63,8 +63,8 @@ TEST(Program, WritesARecordToStandardOutput) {
   EXPECT_TRUE(record.environment.contains("server"));
 }
 
-// 64 QPs complete 64 SENDs of 4 KB each at a time, all together every 2.6 ms, after a warm-up and in a window of 1 ms.
-TEST(Program, LengthensARunUntilEachQpHasCompletedAndSaysSo) {
+// 64 QPs complete 64 SENDs of 4 KB at a time, so each completes every 2.6 ms, but warm-up and interval have 1 ms.
+TEST(Program, ExtendsARunUntilEachQpHasCompleted) {
   const std::string line = "send_rate --fabric sim:cx3 -c UC -s 4096 -l 32 --threads 8 -q 8";
   const Ran lengthened = run_program(line);
   EXPECT_EQ(lengthened.exit_code, 0) << lengthened.err;
@@ -77,13 +77,13 @@ TEST(Program, LengthensARunUntilEachQpHasCompletedAndSaysSo) {
   EXPECT_THAT(run_program("send_rate --fabric sim:cx3 -s 64").out, Not(HasSubstr("not steady")));
 }
 
-TEST(Program, APointThatIsOutOfTimeIsAFailedPoint) {
+TEST(Program, FailsAPointThatRunsOutOfTime) {
   const Ran ran = run_program("send_rate --fabric sim:cx3 -c UC -s 4096 -l 32 --threads 8 -q 8 --longest 5ms");
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
   EXPECT_THAT(ran.err, HasSubstr("no rate within --longest 0.005 s"));
 }
 
-TEST(Program, AppendsToAFileAndTellsThePerson) {
+TEST(Program, AppendsToAFileAndPrintsASummary) {
   const TempDir folder;
   const std::string file = (folder / "r.jsonl").string();
   for (const char* program : {"send_rate", "recv_rate"}) {
@@ -96,7 +96,7 @@ TEST(Program, AppendsToAFileAndTellsThePerson) {
 }
 
 // 64 KiB are 65536 bytes of eight bits each.
-TEST(Program, LargeMessagesHaveABandwidthBesideTheirRate) {
+TEST(Program, PrintsTheBandwidthOfLargeMessages) {
   const std::string line = "write_rate --fabric sim:cib -s 65536";
   const Record record =
       record_from_json(parse_json_text(run_program(line + " --out_json_file -").out, "record"), "record");
@@ -112,7 +112,7 @@ TEST(Program, LargeMessagesHaveABandwidthBesideTheirRate) {
   EXPECT_FALSE(latency.result.contains("bandwidth_mb_per_s"));
 }
 
-TEST(Program, AFailedRunIsAFailedRecordToo) {
+TEST(Program, WritesARecordOfAFailedRun) {
   const Ran ran = run_program("send_rate --fabric null -c UD -s 9000 --out_json_file -");
   EXPECT_NE(ran.exit_code, 0);
   const Record record = record_from_json(parse_json_text(ran.out, "output"), "output");
@@ -129,14 +129,14 @@ TEST(Program, DescribesItsOptions) {
   EXPECT_GT(description.at("options").size(), 20u);
 }
 
-TEST(Program, HelpsAndKeepsQuietOtherwise) {
+TEST(Program, PrintsHelpAndNoErrorsInAGoodRun) {
   EXPECT_THAT(run_program("send_rate --help").out, HasSubstr("--post_list"));
   EXPECT_EQ(run_program("send_rate --help").exit_code, 0);
   EXPECT_EQ(run_program("send_rate --fabric null -D 1ms --warmup 1ms").own_errors(), "");
 }
 
 // Other tests run beside this one, and may hold the first core for a while, or all others.
-TEST(Program, LeavesACoreAloneThatAnotherRunHolds) {
+TEST(Program, AvoidsACoreOfAnotherRun) {
   using namespace std::chrono_literals;
   const int first = allowed_cores().front();
   CoreClaims other_run;
@@ -150,10 +150,10 @@ TEST(Program, LeavesACoreAloneThatAnotherRunHolds) {
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const Json thread = parse_json_text(ran.out, "output").at("result").at("threads")[0];
   if (thread.at("core") == first) {
-    EXPECT_THAT(ran.err, HasSubstr("no other core is free than"));
+    EXPECT_THAT(ran.err, HasSubstr("no other core is free"));
   }
   EXPECT_THAT(run_program(run + "--cores " + std::to_string(first)).err,
-              HasSubstr("--cores names core " + std::to_string(first) + ", which another run holds"));
+              HasSubstr("core " + std::to_string(first) + " is in use by another run"));
 }
 
 }  // namespace

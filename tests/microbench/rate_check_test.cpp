@@ -1,4 +1,4 @@
-// A rate that adapters or the model contradict fails its point.
+// A point fails if its rate contradicts the adapters or the model.
 #include "microbench/run/rate_check.hpp"
 
 #include <gmock/gmock.h>
@@ -42,14 +42,14 @@ TEST(RateCheck, AdaptersAndThreadsAgreeWithinAPercent) {
   EXPECT_THAT(failure_by_counters(10'300), HasSubstr("differ by more than 1 %"));
 }
 
-// Threads that end their window leave traffic behind it, but none of theirs is missing.
-TEST(RateCheck, AdaptersHaveCountedEveryOperationOfThreadsThatEnd) {
+// If threads end the interval, the adapters may count more operations than the threads, but not fewer.
+TEST(RateCheck, AdaptersCountAtLeastTheOperationsOfThreadsThatEnd) {
   EXPECT_EQ(failure_by_counters(12'000, true), "");
   EXPECT_THAT(failure_by_counters(5'000, true), HasSubstr("counted 10000 operations, the adapters 5000"));
 }
 
-// A window of --iters may be short, and its rate wrong either way.
-TEST(RateCheck, ARateOfTooFewItersIsRefused) {
+// With --iters the interval may be short, and its rate too high or too low.
+TEST(RateCheck, TooFewItersFailThePoint) {
   const auto failure = [](std::uint64_t messages, std::uint64_t ops, bool of_payloads = true) {
     Outcome outcome = outcome_with(messages);
     outcome.result["ops"] = ops;
@@ -63,7 +63,7 @@ TEST(RateCheck, ARateOfTooFewItersIsRefused) {
   EXPECT_EQ(failure(11'900, 10'000, false), "");  // requests of a system, of which the adapters have counted all
 }
 
-TEST(RateCheck, WithoutACounterOfOperationsTheRateStands) {
+TEST(RateCheck, RateIsNotCheckedWithoutACounter) {
   Outcome outcome = outcome_with(1);
   check_against_counters(std::nullopt, Schedule{}, true, outcome);
   EXPECT_EQ(outcome.failure, "");
@@ -93,19 +93,19 @@ std::string failure_by_ports(Outcome outcome, Transport transport, std::uint32_t
   return outcome.failure;
 }
 
-TEST(RateCheck, PortsOfAHostCountThePacketsOfOperations) {
+TEST(RateCheck, RateAgreesWithThePacketsOfThePorts) {
   EXPECT_EQ(failure_by_ports(host_outcome(10'050'000, 20), Transport::ud, 64), "");
   EXPECT_THAT(failure_by_ports(host_outcome(9'000'000, 20), Transport::ud, 64), HasSubstr("9 Mops by the packets"));
   EXPECT_EQ(failure_by_ports(host_outcome(30'000'000, 20), Transport::uc, 4097), "");  // three packets each
 }
 
-TEST(RateCheck, PortsThatOthersUseSayNothing) {
+TEST(RateCheck, PortsWithOtherTrafficAreIgnored) {
   EXPECT_EQ(failure_by_ports(host_outcome(9'000'000, 20, 50'000), Transport::ud, 64), "");  // in the background
   EXPECT_EQ(failure_by_ports(host_outcome(9'000'000, 9'000'000), Transport::ud, 64), "");   // both ends are here
   EXPECT_EQ(failure_by_ports(host_outcome(9'000'000, 20), Transport::rc, 64), "");          // acknowledged
 }
 
-TEST(RateCheck, NoRateIsAboveTheModelsBound) {
+TEST(RateCheck, RateAboveTheBoundOfTheModelFails) {
   Outcome outcome = outcome_with(10'000);
   outcome.prediction = Json{{"bound_mops", 9.95}, {"binding", "wire_out"}};
   check_against_bounds("rate_mops", outcome);

@@ -11,7 +11,7 @@ using test::refusal_of;
 using test::result_of;
 using testing::HasSubstr;
 
-TEST(ReadChain, FindsTheRecordThatTheOneBeforeNames) {
+TEST(ReadChain, ReadsTheNextRecordOfTheChain) {
   for (const char* options :
        {"--hops 1", "--hops 5 --records 7 -s 16", "--hops 2 -s 300 -q 6 --clients 3 --threads 2", "--wr_api", "-e"}) {
     const Json result =
@@ -22,7 +22,7 @@ TEST(ReadChain, FindsTheRecordThatTheOneBeforeNames) {
   }
 }
 
-TEST(ReadChain, TakesARoundTripAHop) {
+TEST(ReadChain, TakesARoundTripPerHop) {
   // verb_latency times the same READ from the other side.
   const double trip =
       result_of("verb_latency --fabric sim:cib --verb read -s 64 -D 2ms --warmup 100us").at("lat_p50_ns").get<double>();

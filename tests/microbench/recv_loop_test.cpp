@@ -1,4 +1,4 @@
-// The receiving loop against a scripted device: reposting, validation, the window.
+// The receive loop on a scripted device: reposting, validation, the interval.
 #include "microbench/loop/recv_loop.hpp"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ struct Thread {
   }
 };
 
-TEST(RecvLoop, CountsRepostsAndEndsWhenTold) {
+TEST(RecvLoop, CountsRepostsAndEndsOnQuit) {
   Thread thread;
   int sent = 0;
   thread.node.on_idle = [&] {
@@ -74,7 +74,7 @@ TEST(RecvLoop, CountsRepostsAndEndsWhenTold) {
   EXPECT_EQ(thread.device.recv_ids.size(), 8u);  // 100 is a multiple of 4: every list is posted again
 }
 
-TEST(RecvLoop, NoticesAFlippedByte) {
+TEST(RecvLoop, DetectsAFlippedByte) {
   Thread thread;
   thread.message(1);
   thread.message(2, [](std::byte* place) { place[kSize - 1] ^= std::byte{1}; });
@@ -96,7 +96,7 @@ TEST(RecvLoop, MeasuresExactlyTheGoal) {
     thread.message(0);
   };
   recv_loop<true, false>(thread.node, thread.state, thread.control, thread.tally);
-  EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 10u);
+  EXPECT_EQ(thread.tally.interval.end_ops - thread.tally.interval.begin_ops, 10u);
 }
 
 TEST(RecvLoop, StopsOnAFailedCompletion) {
@@ -108,7 +108,7 @@ TEST(RecvLoop, StopsOnAFailedCompletion) {
   EXPECT_EQ(thread.tally.end.code, IBV_WC_WR_FLUSH_ERR);
 }
 
-TEST(RecvLoop, EndsAfterTheStopEvenWhileMessagesGoOn) {
+TEST(RecvLoop, EndsAfterTheStopWhileMessagesArrive) {
   Thread thread;
   for (int i = 0; i < 4; ++i) thread.message(0);
   thread.device.completions_per_poll = 1;
@@ -119,10 +119,10 @@ TEST(RecvLoop, EndsAfterTheStopEvenWhileMessagesGoOn) {
   };
   recv_loop<false, false>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.queues[0].received, 60u);
-  EXPECT_EQ(thread.tally.window.end_ops, 50u);
+  EXPECT_EQ(thread.tally.interval.end_ops, 50u);
 }
 
-TEST(RecvLoop, OfAClientClosesItsWindowWhenTheStopComesAfterTheLastMessage) {
+TEST(RecvLoop, ClientClosesItsIntervalIfTheStopFollowsTheLastMessage) {
   for (const bool client : {false, true}) {
     Thread thread;
     thread.state.close_when_idle = client;
@@ -146,7 +146,7 @@ TEST(RecvShape, PutsPayloadsOnCacheLinesBehindTheGrh) {
   EXPECT_EQ(recv_shape({.transport = Transport::rc, .payload = 65}, 512).stride, 128u);
 }
 
-TEST(RecvShape, SharesPlacesOnlyWhenNobodyChecksThem) {
+TEST(RecvShape, SharesPlacesOnlyWithoutValidation) {
   EXPECT_EQ(recv_shape({.transport = Transport::rc, .payload = 1u << 20}, 512).places, 4u);
   EXPECT_EQ(recv_shape({.transport = Transport::rc, .payload = 1u << 20, .validate = true}, 512).places, 512u);
 }
@@ -157,7 +157,7 @@ TEST(RecvList, IsThirtyTwoOrHalfOfAShallowQueue) {
   EXPECT_EQ(recv_list(1), 1u);
 }
 
-TEST(RecvLoop, ASharedQueueGetsBackWhatHasCompletedInAnyOrder) {
+TEST(RecvLoop, RepostsToASharedQueueInAnyOrder) {
   Thread thread;
   thread.queues[0].srq = thread.device.srq();
   std::swap(thread.device.recv_ids[0], thread.device.recv_ids[5]);  // another QP's message completes first

@@ -1,4 +1,4 @@
-// Slices of a region, and the walk of a ring's remote addresses over its places.
+// Slices of a region, and the sequence of remote addresses in it.
 #include "microbench/bench/region.hpp"
 
 #include <gmock/gmock.h>
@@ -26,14 +26,14 @@ TEST(SliceOf, IsAnEqualAlignedShare) {
   EXPECT_EQ(slice_of(100, 2, 1).bytes, 0u);  // too little for a line each
 }
 
-TEST(RemoteWalk, TakesPlacesInTurnAndBeginsAgain) {
+TEST(RemoteWalk, VisitsPlacesInTurnAndWraps) {
   RemoteWalk walk({.address = 4096, .bytes = 4 * 128 + 100}, 128, Addresses::sequential, 2);
   EXPECT_EQ(walk.places(), 4u);
   EXPECT_THAT(next_addresses(walk, 3), ElementsAre(4096 + 256, 4096 + 384, 4096));
   EXPECT_THAT(next_addresses(walk, 2), ElementsAre(4096 + 128, 4096 + 256));  // goes on where it was
 }
 
-TEST(RemoteWalk, RandomPlacesLieInTheRegionAndAreTakenAlike) {
+TEST(RemoteWalk, RandomPlacesAreInTheRegionAndEquallyFrequent) {
   constexpr std::uint64_t kPlaces = 10;
   RemoteWalk walk({.address = 1 << 20, .bytes = kPlaces * 256}, 256, Addresses::random, 1);
   std::map<std::uint64_t, int> taken;
@@ -48,7 +48,7 @@ TEST(RemoteWalk, RandomPlacesLieInTheRegionAndAreTakenAlike) {
   for (const auto& [address, count] : taken) EXPECT_NEAR(count, 1000, 150) << address;
 }
 
-TEST(RemoteWalk, SeedsMakeDifferentWalks) {
+TEST(RemoteWalk, SeedsGiveDifferentWalks) {
   RemoteWalk a({.bytes = 1 << 20}, 64, Addresses::random, 1), b({.bytes = 1 << 20}, 64, Addresses::random, 2);
   EXPECT_NE(next_addresses(a, 8), next_addresses(b, 8));
 }

@@ -1,4 +1,4 @@
-// A node's report crosses to another machine as JSON and comes back whole; one result is made of all.
+// Reports are sent as JSON and read back, and are combined into one result.
 #include "microbench/run/report.hpp"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ TEST(Report, HasTheKeysOfTheRecordInTheirOrder) {
   EXPECT_TRUE(json.at("validation").is_null());
 }
 
-TEST(Report, SaysWhatIsMissing) {
+TEST(Report, NamesAMissingField) {
   Json json = fields_to_json(client_report());
   json.erase("ops");
   EXPECT_THAT(message_of<Error>([&] { fields_from_json<NodeReport>(json, "message result"); }), HasSubstr("\"ops\""));
@@ -73,7 +73,7 @@ PointReports point() {
   return reports;
 }
 
-TEST(Report, TheRateOfAPointIsOfTheSideThatCounts) {
+TEST(Report, RateIsThatOfTheCountedSide) {
   Plan plan;
   std::string failure;
   EXPECT_EQ(make_result(point(), plan, failure).own.rate_mops, 100);
@@ -83,7 +83,7 @@ TEST(Report, TheRateOfAPointIsOfTheSideThatCounts) {
   EXPECT_EQ(of_clients.own.threads.at(0).node, "client0");
 }
 
-TEST(Report, APointAddsUpItsMessagesAndIsJudgedByThem) {
+TEST(Report, PointSumsMessagesAndFailsIfOneIsWrongOrLost) {
   Plan plan;
   std::string failure;
   const PointReports result = make_result(point(), plan, failure);

@@ -1,5 +1,4 @@
-// A device made for tests of the data path: it takes posts, keeps the books that the test asks about, and completes
-// when and how the test says.
+// A device for tests of the data path: it counts posts, and completes requests when and how the test says.
 #pragma once
 
 #include <infiniband/verbs.h>

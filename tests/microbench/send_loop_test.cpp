@@ -63,8 +63,8 @@ TEST(SendLoop, MeasuresExactlyTheGoal) {
   SendThread thread(2, 4, 8, 32);
   thread.run(8 * 50);
   EXPECT_TRUE(thread.tally.closed());
-  EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 400u);
-  EXPECT_GT(thread.tally.window.end, thread.tally.window.begin);
+  EXPECT_EQ(thread.tally.interval.end_ops - thread.tally.interval.begin_ops, 400u);
+  EXPECT_GT(thread.tally.interval.end, thread.tally.interval.begin);
 }
 
 TEST(SendLoop, LeavesNothingOutstandingAndEndsEachQueueOnASignal) {
@@ -86,7 +86,7 @@ TEST(SendLoop, PostsWholeLists) {
   for (const std::uint32_t length : thread.device.list_lengths) EXPECT_EQ(length, 16u);
 }
 
-TEST(SendLoop, TakesQueuesInTurnAndSkipsFullOnes) {
+TEST(SendLoop, UsesQueuesInTurnAndSkipsFullOnes) {
   SendThread thread(3, 1, 2, 4);
   thread.device.completions_per_poll = 1;
   thread.run(60);
@@ -95,16 +95,16 @@ TEST(SendLoop, TakesQueuesInTurnAndSkipsFullOnes) {
   EXPECT_FALSE(thread.device.overflowed);
 }
 
-TEST(SendLoop, SpecialisationsDoTheSame) {
+TEST(SendLoop, SpecialisationsPostTheSame) {
   SendThread plain(1, 1, 1, 8), special(1, 1, 1, 8);
   plain.run(500);
   special.run<SendTraits{true, true, true}>(500);
   EXPECT_EQ(plain.device.posts, special.device.posts);
-  EXPECT_EQ(plain.tally.window.end_ops, special.tally.window.end_ops);
+  EXPECT_EQ(plain.tally.interval.end_ops, special.tally.interval.end_ops);
   EXPECT_EQ(plain.device.polls, special.device.polls);
 }
 
-TEST(SendLoop, StopsOnAFailedCompletionAndSaysWhichQueue) {
+TEST(SendLoop, StopsOnAFailedCompletionWithItsQueue) {
   SendThread thread(2, 1, 1, 4);
   int seen = 0;
   thread.device.edit = [&](ibv_wc& wc) {
@@ -125,7 +125,7 @@ TEST(SendLoop, StopsOnAFailedPost) {
   EXPECT_EQ(thread.tally.end.code, ENOMEM);
 }
 
-TEST(SendLoop, GivesUpWhenToldWhileNothingCompletes) {
+TEST(SendLoop, GivesUpOnQuitIfNothingCompletes) {
   SendThread thread(1, 1, 1, 4);
   thread.device.completions_per_poll = 0;
   int idle = 0;
@@ -137,23 +137,23 @@ TEST(SendLoop, GivesUpWhenToldWhileNothingCompletes) {
   EXPECT_EQ(idle, 5);
 }
 
-TEST(SendLoop, ClosesTheWindowAtTheFirstCompletionAfterTheStop) {
+TEST(SendLoop, ClosesTheIntervalAtTheFirstCompletionAfterTheStop) {
   SendThread thread(1, 1, 1, 4);
   thread.device.edit = [&, seen = 0](ibv_wc&) mutable {
     if (++seen == 100) thread.control.phase = Phase::stop;
   };
   thread.device.completions_per_poll = 1;
   thread.run(MeasuredInterval::kNoGoal);
-  EXPECT_EQ(thread.tally.window.begin_ops, 1u);
-  EXPECT_EQ(thread.tally.window.end_ops, 100u);
+  EXPECT_EQ(thread.tally.interval.begin_ops, 1u);
+  EXPECT_EQ(thread.tally.interval.end_ops, 100u);
 }
 
-// Two queues whose completions, of eight requests each, come together, every 800th time that the thread finds nothing.
-// Between the turns at 1000, 3000 and 4500 each queue completes at 1600, 2400, 3200, 4000 and 4800.
-TEST(SendLoop, EachQueueHasAWindowOfItsOwnWhereCompletionsComeInBursts) {
+// Two queues with a completion for eight requests each, both at every 800th idle poll. Between the phase changes at
+// idle polls 1000, 3000 and 4500 each queue completes at 1600, 2400, 3200, 4000 and 4800.
+TEST(SendLoop, EachQueueHasAnIntervalIfCompletionsComeInBursts) {
   SendThread thread(2, 1, 8, 8);
-  std::vector<IntervalBounds> windows(2);
-  thread.state.windows = windows;
+  std::vector<IntervalBounds> intervals(2);
+  thread.state.windows = intervals;
   thread.device.completions_per_poll = 0;
   thread.control.phase = Phase::warmup;
   thread.device.edit = [&, seen = 0](ibv_wc&) mutable {
@@ -168,28 +168,28 @@ TEST(SendLoop, EachQueueHasAWindowOfItsOwnWhereCompletionsComeInBursts) {
     if (thread.tally.closed()) thread.control.phase = Phase::stop;
   };
   thread.run(MeasuredInterval::kNoGoal);
-  ASSERT_EQ(thread.tally.queue_windows.size(), 2u);
-  for (const IntervalBounds& window : thread.tally.queue_windows) {
-    EXPECT_EQ(window.half_ops - window.begin_ops, 16u);  // at 2400 and 3200
-    EXPECT_EQ(window.end_ops - window.half_ops, 16u);    // at 4000 and 4800
-    EXPECT_LT(window.begin, window.half);
-    EXPECT_LT(window.half, window.end);
+  ASSERT_EQ(thread.tally.queue_intervals.size(), 2u);
+  for (const IntervalBounds& queue : thread.tally.queue_intervals) {
+    EXPECT_EQ(queue.half_ops - queue.begin_ops, 16u);  // at 2400 and 3200
+    EXPECT_EQ(queue.end_ops - queue.half_ops, 16u);    // at 4000 and 4800
+    EXPECT_LT(queue.begin, queue.half);
+    EXPECT_LT(queue.half, queue.end);
   }
 }
 
-// Each queue completes its share, and the thread's window holds all.
-TEST(SendLoop, EachQueueDoesItsShareOfTheGoal) {
+// Each queue completes its share, and the interval of the thread has all operations.
+TEST(SendLoop, EachQueueCompletesItsShareOfTheGoal) {
   SendThread thread(2, 1, 1, 8);
-  std::vector<IntervalBounds> windows(2);
-  thread.state.windows = windows;
+  std::vector<IntervalBounds> intervals(2);
+  thread.state.windows = intervals;
   thread.run(2 * 50);
-  for (const IntervalBounds& window : windows) EXPECT_EQ(window.end_ops - window.begin_ops, 50u);
+  for (const IntervalBounds& queue : intervals) EXPECT_EQ(queue.end_ops - queue.begin_ops, 50u);
   EXPECT_TRUE(thread.tally.closed());
-  EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 100u);
+  EXPECT_EQ(thread.tally.interval.end_ops - thread.tally.interval.begin_ops, 100u);
   EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
 }
 
-TEST(SendLoop, RemoteAddressesMoveOnWithEachLap) {
+TEST(SendLoop, RemoteAddressesChangeWithEachLap) {
   SendThread thread(1, 2, 2, 8);  // a ring of two
   RemoteWalk walk({.address = 0, .bytes = 7 * 64}, 64, Addresses::sequential, 0);
   SendQueue& queue = thread.queues[0];
@@ -201,7 +201,7 @@ TEST(SendLoop, RemoteAddressesMoveOnWithEachLap) {
   EXPECT_EQ(queue.ring[1].wr.rdma.remote_addr, (queue.posted() + 1) % 7 * 64);
 }
 
-TEST(SendLoop, TakesQueuesAtRandomWhenAsked) {
+TEST(SendLoop, UsesQueuesAtRandomIfAsked) {
   SendThread turns(8, 1, 1, 1), random(8, 1, 1, 1);
   random.state.random_turn = 1;
   turns.run(800);

@@ -62,7 +62,7 @@ TEST(SendRing, HeaderOnlyCarriesTheSlotInTheImmediate) {
   EXPECT_EQ(ring.list()[3].num_sge, 0);
 }
 
-TEST(SendRing, WritesAndReadsNameThePeersRegion) {
+TEST(SendRing, WritesAndReadsAddressThePeersRegion) {
   for (const auto& [verb, opcode] :
        {std::pair{Verb::write, IBV_WR_RDMA_WRITE}, std::pair{Verb::read, IBV_WR_RDMA_READ}}) {
     const Operation op{.verb = verb, .payload = 32, .post_list = 2, .signal_every = 2};
@@ -77,13 +77,13 @@ TEST(SendRing, WritesAndReadsNameThePeersRegion) {
   }
 }
 
-TEST(RingShape, OfMovingAddressesIsLongEnoughThatALapCostsLittle) {
+TEST(RingShape, IsLongWithChangingAddresses) {
   EXPECT_EQ(ring_shape({.verb = Verb::write}, 1).length, 32u);
   EXPECT_EQ(ring_shape({.verb = Verb::read, .post_list = 3, .signal_every = 4}, 1).length, 36u);
   EXPECT_EQ(ring_shape({.verb = Verb::write, .post_list = 16, .signal_every = 64}, 1).length, 64u);
 }
 
-TEST(RingShape, ValidatedReadsHaveBytesOfTheirOwn) {
+TEST(RingShape, ValidatedReadsHaveSeparateBuffers) {
   // 100 may be outstanding: the next multiple of a ring of 32.
   const Operation op{.verb = Verb::read, .post_list = 16, .signal_every = 8, .tx_depth = 100, .validate = true};
   EXPECT_EQ(ring_shape(op, 1).length, 128u);

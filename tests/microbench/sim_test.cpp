@@ -1,4 +1,4 @@
-// Both benchmarks on simulated clusters, whole: every message arrives intact, the books balance, a seed gives one
+// send_rate and recv_rate on simulated clusters: every message arrives intact, the counts agree, and a seed gives one
 // record.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(, ValidatedTest,
                                          Shape{true, "-c UD -s 1 -i 2"},
                                          Shape{false, "-c RC -s 32 -q 2 --client_threads 2"}));
 
-TEST(SimRun, CountsOnEveryNodeOverTheWindow) {
+TEST(SimRun, CountsOnEveryNodeInTheInterval) {
   const Outcome outcome = simulate(true, "-c UD -s 60 -I 60 --clients 2", "1ms");
   ASSERT_EQ(outcome.counters.size(), 3u);
   EXPECT_EQ(outcome.counters[0].node, "server");
@@ -81,8 +81,8 @@ TEST(SimRun, MeasuresExactlyTheItersOfEachQp) {
   EXPECT_LE(outcome.result.at("rate_mops").get<double>() * 1e6 * longest_s, 640 * 2 * 3 * (1 + 1e-9));
 }
 
-// A window of few operations: its rate is near the one of 1 ms, or refused.
-TEST(SimRun, ARateOfFewItersIsRightOrRefused) {
+// An interval of few operations: its rate is near that of 1 ms, or the point fails.
+TEST(SimRun, RateOfFewItersIsRightOrFails) {
   SendBenchmark benchmark(true);
   const auto run = [&benchmark](const std::string& line) {
     const OptionSet set("--fabric sim:cib -s 32 -I 32 " + line);
@@ -100,7 +100,7 @@ TEST(SimRun, ARateOfFewItersIsRightOrRefused) {
       }
       ++right;
       EXPECT_NEAR(outcome.result.at("rate_mops").get<double>() / true_rate, 1, 0.3) << qps << " " << iters;
-      // The rate is the operations over the window that the record states.
+      // The rate is the operations per time of the interval in the record.
       EXPECT_NEAR(outcome.result.at("ops").get<double>() / outcome.result.at("window_s").get<double>() * 1e-6,
                   outcome.result.at("rate_mops").get<double>(), 1e-9 * true_rate);
     }
@@ -110,7 +110,7 @@ TEST(SimRun, ARateOfFewItersIsRightOrRefused) {
   EXPECT_GT(refused, 0);
 }
 
-TEST(SimRun, ItsRecordHasTheThreadsThatClientsHad) {
+TEST(SimRun, RecordHasTheThreadsOfTheClients) {
   SendBenchmark benchmark(true);
   const auto threads = [&benchmark](const std::string& line) {
     const OptionSet set("--fabric sim:cib -D 50us --warmup 20us --client_threads 8 " + line);
@@ -122,29 +122,29 @@ TEST(SimRun, ItsRecordHasTheThreadsThatClientsHad) {
   EXPECT_EQ(threads("-q 3 --clients 2 -c UD"), 3);
 }
 
-// Receivers miss a translation for each page of their RECV buffers once, one in 32 datagrams; with time to spare they
-// lose none of the rate by it, and it is not waited for.
-TEST(SimRun, APointEndsWhereFewMissesCostNothing) {
+// Receivers have one translation miss per page of their RECV buffers, one in 32 datagrams. Their units are not busy, so
+// the misses do not lower the rate, and no further interval follows.
+TEST(SimRun, PointEndsIfMissesDoNotLowerTheRate) {
   const std::string line = "send_rate --fabric sim:cib -c UD -s 60 -I 60 -l 16 --threads 8 -q 4 --warmup 100us -D ";
   const Json brief = test::result_of(line + "150us"), lasting = test::result_of(line + "2ms");
   EXPECT_EQ(brief.at("steadiness").at("windows"), 1);
   EXPECT_NEAR(brief.at("rate_mops").get<double>() / lasting.at("rate_mops").get<double>(), 1, 0.002);
 }
 
-// The units of a receiver that is sent more than it can take have no time: the misses of its first laps are waited for.
-TEST(SimRun, APointGoesOnWhereMissesCostARate) {
+// The units of an overloaded receiver are busy, so misses lower the rate until the first laps are over.
+TEST(SimRun, PointContinuesWhileMissesLowerTheRate) {
   const Json result =
       test::result_of("recv_rate --fabric sim:cib -c UD -s 32 -I 32 -l 16 --threads 8 -q 4 --warmup 0 -D 50us");
   EXPECT_GT(result.at("steadiness").at("windows"), 1);
 }
 
-TEST(SimRun, PredictsWithTheClustersFacts) {
+TEST(SimRun, PredictsFromTheProfile) {
   const Outcome outcome = simulate(true, "-c UD -s 60 -I 60 -l 16");
   ASSERT_TRUE(outcome.prediction.is_object()) << outcome.no_prediction;
   EXPECT_EQ(outcome.no_prediction, "");
 }
 
-TEST(SimRun, CountsWhatAnOverrunReceiverLoses) {
+TEST(SimRun, CountsTheLossOfAnOverrunReceiver) {
   // Four machines send datagrams to a queue of one RECV, which the thread posts again after each message.
   const Outcome outcome = simulate(false, "-c UD -s 32 -r 1 --clients 4");
   EXPECT_EQ(outcome.failure, "");
@@ -154,7 +154,7 @@ TEST(SimRun, CountsWhatAnOverrunReceiverLoses) {
   EXPECT_EQ(outcome.result.at("lost"), expected - received);
 }
 
-TEST(SimRun, RefusesWhatTheClusterCannotDo) {
+TEST(SimRun, RefusesMoreThanTheClusterHas) {
   const auto refusal = [](const std::string& line) { return message_of<Error>([&line] { simulate(true, line); }); };
   EXPECT_THAT(refusal("--threads 15"), HasSubstr("--threads 15 is more than the 14 cores"));
   EXPECT_THAT(refusal("-c UD -s 4097"), HasSubstr("--size 4097 is over the MTU of 4096"));
@@ -162,7 +162,7 @@ TEST(SimRun, RefusesWhatTheClusterCannotDo) {
   EXPECT_THAT(refusal("-i 3"), HasSubstr("3"));
 }
 
-TEST(SimProgram, AValidationThatCheckedNothingFails) {
+TEST(SimProgram, ValidationFailsIfNothingArrives) {
   const TempDir folder;
   const std::string cluster = test::changed_cluster(folder, {{"/fabric/loss_probability", 1}});
   const test::Ran ran = test::run_program("send_rate -c UD --validate --warmup 20us -D 50us --fabric " + cluster);
@@ -170,7 +170,7 @@ TEST(SimProgram, AValidationThatCheckedNothingFails) {
   EXPECT_THAT(ran.err, HasSubstr("nothing arrived that could be checked"));
 }
 
-TEST(SimProgram, OneSeedGivesTheSameRecordToTheByte) {
+TEST(SimProgram, SameSeedGivesTheSameRecord) {
   const std::string line =
       " --fabric sim:cib -c UD -s 60 -I 60 -l 4 --threads 2 --warmup 20us -D 50us --out_json_file -";
   const auto record = [&](const std::string& seed) {
@@ -182,7 +182,7 @@ TEST(SimProgram, OneSeedGivesTheSameRecordToTheByte) {
   EXPECT_NE(record("7"), record("8"));
 }
 
-TEST(SimProgram, LabelsWhatIsSimulated) {
+TEST(SimProgram, LabelsSimulatedFigures) {
   const test::Ran ran = test::run_program("send_rate --fabric sim:cib -c UD --warmup 20us -D 50us");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("simulated Mops"));

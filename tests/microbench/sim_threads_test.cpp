@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class SimThreads : public testing::TestWithParam<const char*> {};
 
-TEST_P(SimThreads, ChangeNothingOfTheRecord) {
+TEST_P(SimThreads, DoNotChangeTheRecord) {
   Json by_one = record_of(GetParam() + std::string(" --fabric sim:cib --sim_threads 1"));
   Json by_three = record_of(GetParam() + std::string(" --fabric sim:cib --sim_threads 3"));
   for (Json* record : {&by_one, &by_three}) record->erase("environment");  // command line and time of day
@@ -36,9 +36,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "kv_rate --threads 4 --clients 3 --keys 1000 --put_percent 50",
                     "kv_rate --batching --requests send --clients 3 --keys 1000"));
 
-TEST(SimThreadsOption, IsRefusedWhereNothingIsSimulated) {
+TEST(SimThreadsOption, IsRefusedWithoutASimulation) {
   EXPECT_THAT(test::refusal_of("send_rate --fabric null --sim_threads 2"),
-              HasSubstr("--sim_threads 2: --fabric null is not simulated"));
+              AllOf(HasSubstr("--sim_threads 2"), HasSubstr("not null")));
   EXPECT_THAT(test::refusal_of("send_rate --fabric sim:cib --sim_threads 0"), HasSubstr("--sim_threads"));
 }
 

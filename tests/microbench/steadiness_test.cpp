@@ -1,4 +1,4 @@
-// When a rate is steady, when another window follows, and when the point is out of time.
+// When a rate is steady, when another interval follows, and when the point is out of time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ IntervalRates halves(double first, double second) {
   return {.ops = 1000, .mops = (first + second) / 2, .first_half_mops = first, .second_half_mops = second};
 }
 
-TEST(Steadiness, OneWindowIsEnoughWhereTheHalvesAgree) {
+TEST(Steadiness, OneIntervalIsEnoughIfTheHalvesAgree) {
   Steadiness steadiness(schedule());
   steadiness.begin(1ms);
   EXPECT_FALSE(steadiness.goes_on(halves(10, 10.1), std::nullopt, true, 2ms));
@@ -31,7 +31,7 @@ TEST(Steadiness, OneWindowIsEnoughWhereTheHalvesAgree) {
   EXPECT_DOUBLE_EQ(steadiness.report().before_s, 1e-3);
 }
 
-TEST(Steadiness, AnotherWindowOfTwiceTheLengthFollowsWhereTheyDoNot) {
+TEST(Steadiness, AnIntervalOfTwiceTheLengthFollowsIfTheHalvesDiffer) {
   Steadiness steadiness(schedule());
   steadiness.begin(1ms);
   EXPECT_EQ(steadiness.duration(), Picos(1ms));
@@ -43,14 +43,14 @@ TEST(Steadiness, AnotherWindowOfTwiceTheLengthFollowsWhereTheyDoNot) {
   EXPECT_EQ(steadiness.report().windows, 2u);
 }
 
-TEST(Steadiness, AndWhereTheAdaptersCountedAnotherRate) {
+TEST(Steadiness, AnIntervalFollowsIfTheAdaptersCountAnotherRate) {
   Steadiness steadiness(schedule());
   steadiness.begin(1ms);
   EXPECT_TRUE(steadiness.goes_on(halves(10, 10), 9.8, true, 2ms));
   EXPECT_FALSE(steadiness.goes_on(halves(10, 10), 9.95, true, 4ms));
 }
 
-TEST(Steadiness, AndWhereCachesHaveNotSettledButOnlyWhileThereIsTime) {
+TEST(Steadiness, AnIntervalFollowsUntilTheCachesSettleOrTheTimeIsOver) {
   Steadiness steadiness(schedule());
   steadiness.begin(1ms);
   EXPECT_TRUE(steadiness.goes_on(halves(10, 10), std::nullopt, false, 2ms));
@@ -59,7 +59,7 @@ TEST(Steadiness, AndWhereCachesHaveNotSettledButOnlyWhileThereIsTime) {
   EXPECT_EQ(steadiness.failure(""), "");  // the halves have agreed once
 }
 
-TEST(Steadiness, TheLastWindowTakesTheTimeThatIsLeftButForTheCompletionsThatBoundIt) {
+TEST(Steadiness, TheLastIntervalTakesSevenEighthsOfTheTimeLeft) {
   Steadiness steadiness(schedule());
   steadiness.begin(1ms);
   EXPECT_TRUE(steadiness.goes_on(halves(12, 10), std::nullopt, true, 8400us));
@@ -70,7 +70,7 @@ TEST(Steadiness, TheLastWindowTakesTheTimeThatIsLeftButForTheCompletionsThatBoun
   EXPECT_THAT(steadiness.failure(""), HasSubstr("not steady within --longest 0.01 s: 12.000 Mops in the first half"));
 }
 
-TEST(Steadiness, APointWhoseQueuesDoNotCompleteHasNoRate) {
+TEST(Steadiness, PointWithoutCompletionsHasNoRate) {
   Steadiness steadiness(schedule());
   steadiness.begin(1ms);
   EXPECT_FALSE(steadiness.late(9ms));
@@ -79,7 +79,7 @@ TEST(Steadiness, APointWhoseQueuesDoNotCompleteHasNoRate) {
   EXPECT_THAT(steadiness.failure(""), HasSubstr("no rate within --longest 0.01 s"));
 }
 
-TEST(Steadiness, WindowsThatThreadsEndAreNotMadeLonger) {
+TEST(Steadiness, IntervalsThatThreadsEndAreNotRepeated) {
   Schedule by_count = schedule();
   by_count.threads_end_it = true;
   Steadiness steadiness(by_count);

@@ -51,7 +51,7 @@ class OneSidedBenchmark final : public OneSided {
     add_outstanding(table);
     add_region(table);
     add_order(table);
-    table.flag("--everybody", everybody_, "");
+    table.flag("--everybody", both_sides_, "");
   }
 };
 

@@ -10,7 +10,7 @@ namespace {
 using test::result_of;
 using testing::HasSubstr;
 
-TEST(WriteVisibility, SeesTheBytesOfASimulatedWriteFromLeftToRight) {
+TEST(WriteVisibility, BytesOfASimulatedWriteAreVisibleFromLeftToRight) {
   const Json result = result_of("write_visibility --fabric sim:cib -D 2ms");
   EXPECT_GT(result.at("order").at("boundaries_seen").get<int>(), 100);
   EXPECT_EQ(result.at("order").at("out_of_order"), 0);
@@ -27,15 +27,15 @@ TEST(WriteVisibility, AReadBehindAWriteCostsLessThanAReadAlone) {
   EXPECT_LT(more, read.at("lat_p50_ns").get<double>());  // the two overlap
 }
 
-TEST(WriteVisibility, SaysWhatItSawAndHowOftenItLooked) {
+TEST(WriteVisibility, PrintsCountsAndPasses) {
   const test::Ran ran = test::run_program("write_visibility --fabric sim:cib -D 1ms");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(ran.out, testing::ContainsRegex("order: 0 of [0-9]+ boundaries seen within a WRITE were out of order"));
-  EXPECT_THAT(ran.out, testing::ContainsRegex("completed WRITEs: 0 of [0-9]+ not yet visible when the CPU was told"));
-  EXPECT_THAT(ran.out, testing::Not(HasSubstr("guarantee")));
+  EXPECT_THAT(ran.out, testing::ContainsRegex(
+                           "order: 0 of [0-9]+ boundaries within a WRITE were out of order, in [0-9]+ passes"));
+  EXPECT_THAT(ran.out, testing::ContainsRegex("completed WRITEs: 0 of [0-9]+ not yet visible"));
 }
 
-TEST(WriteVisibility, SaysThatThereWasNoSampleOfAKind) {
+TEST(WriteVisibility, PrintsIfAKindHasNoSample) {
   const test::Ran ran = test::run_program("write_visibility --fabric sim:cx3 -n 1");  // one of the two kinds
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("no sample"));

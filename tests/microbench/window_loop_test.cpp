@@ -59,7 +59,7 @@ struct WindowThread {
     state.goal = goal;
     WindowLoop<ScriptedNode>(node, state, control, tally).run();
   }
-  std::uint64_t counted() const { return tally.window.end_ops - tally.window.begin_ops; }
+  std::uint64_t counted() const { return tally.interval.end_ops - tally.interval.begin_ops; }
 };
 
 TEST(WindowLoop, HasAWindowOutstandingAndNoMore) {

@@ -78,7 +78,7 @@ TEST(KvLoop, AGetIsOneRead) {
   Store store(100);
   store.run();
   EXPECT_EQ(store.tally.end.kind, EndKind::finished);
-  EXPECT_EQ(store.tally.window.end_ops - store.tally.window.begin_ops, 1000u);
+  EXPECT_EQ(store.tally.interval.end_ops - store.tally.interval.begin_ops, 1000u);
   EXPECT_EQ(store.posted(), (std::map<ibv_wr_opcode, std::size_t>{{IBV_WR_RDMA_READ, store.state.counts.gets}}));
   EXPECT_EQ(store.state.counts.window_gets, 1000u);
   EXPECT_EQ(store.state.get_latency.count(), 1000u);

@@ -110,7 +110,7 @@ TEST(SequencerHerdClient, AsksAllWorkersAndTakesTheAnswers) {
   };
   client.run();
   EXPECT_EQ(client.tally.end.kind, EndKind::finished);
-  EXPECT_EQ(client.tally.window.end_ops - client.tally.window.begin_ops, 20u);
+  EXPECT_EQ(client.tally.interval.end_ops - client.tally.interval.begin_ops, 20u);
   EXPECT_EQ(client.state.receipts.answers, client.state.receipts.asked);
   EXPECT_EQ(client.audit.noted(client.value), client.value);
   EXPECT_GT(served[0], 0u);
