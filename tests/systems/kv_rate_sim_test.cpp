@@ -128,7 +128,7 @@ TEST(KvHerd, TheErrorNamesTooFewRecvs) {
   const test::Ran ran = test::run_program(
       "kv_rate --fabric sim:cx3 --store herd --requests send --rx_depth 16 --keys 20000 -D 200us --longest 2ms");
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
-  EXPECT_THAT(ran.err, HasSubstr("204 requests are outstanding to a QP, those that find no RECV of its 16 are lost"));
+  EXPECT_THAT(ran.err, testing::AllOf(HasSubstr("204 requests"), HasSubstr("16 RECVs"), HasSubstr("--rx_depth")));
 }
 
 // A log for a tenth of the keys, and a bucket for a hundred: the cache loses by both, and what it loses is not found.
