@@ -145,20 +145,35 @@ struct Description {
   std::string example{};  // options of a run on a simulated cluster, for --help: "-c UD -s 32 -l 16"
 };
 
-class Benchmark {
+class Benchmark;
+
+// A program before its options are read.
+class Program {
  public:
-  virtual ~Benchmark() = default;
+  virtual ~Program() = default;
 
   virtual Description describe() const = 0;
   // True if it has no peers: threads of one machine, on the fabric host.
   virtual bool local() const { return false; }
-  // Registers the benchmark's own options. They become part of the record, and both sides must agree on them.
+  // Registers its own options. They become part of the record, and both sides must agree on them.
   virtual void options(OptionTable&) {}
+  // The payloads of the points to run, in bytes; empty: one point, from the options. Throws UsageError.
+  virtual std::vector<std::uint32_t> points(const Options&) const { return {}; }
+  // Returns the benchmark of a point, which lives as long as the program or until the next call, with its options
+  // checked (Benchmark::adjust).
+  virtual Benchmark& select(Options&) = 0;
+};
+
+// Most programs are one benchmark.
+class Benchmark : public Program {
+ public:
+  Benchmark& select(Options& options) override {
+    adjust(options);
+    return *this;
+  }
   // Checks the benchmark's own options, and may set common options that these imply. Called for each point, before the
   // common options are checked. Throws UsageError.
   virtual void adjust(Options&) {}
-  // The payloads of the points to run, in bytes; empty: one point, from the options. Throws UsageError.
-  virtual std::vector<std::uint32_t> points(const Options&) const { return {}; }
   // The part of the plan that the benchmark decides; make_plan completes it.
   virtual Plan draft() const = 0;
   // Called at the server before the threads are set up. `core`: of the first thread.

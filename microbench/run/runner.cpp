@@ -62,12 +62,11 @@ void complete_rate(const Benchmark& benchmark, const Options& options, Record& r
   record.result["bandwidth_mb_per_s"] = mb_per_s;
 }
 
-Record make_record(const Benchmark& benchmark, const Options& options, const OptionTable& table,
+Record make_record(const Program& program, const Options& options, const OptionTable& table,
                    const std::vector<std::string>& command_line, const Outcome& outcome) {
   Record record;
-  record.benchmark = benchmark.describe().name;
+  record.benchmark = program.describe().name;
   fill_record(record, outcome, table, make_environment(options.fabric, command_line));
-  complete_rate(benchmark, options, record);
   return record;
 }
 
@@ -147,22 +146,26 @@ Outcome with_counting(Provider& provider, const Options& options, const std::opt
   return body(counted);
 }
 
-int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
+int run_point(Program& program, Options& options, const OptionTable& table,
               const std::vector<std::string>& command_line, Shown shown) {
   RecordSink sink(options.out_json_file);
   Outcome outcome;
+  const Benchmark* selected = nullptr;
   try {
-    benchmark.adjust(options);
-    check_options(options, benchmark.local());
+    Benchmark& benchmark = program.select(options);
+    selected = &benchmark;
+    check_options(options, program.local());
     check_limits(benchmark, options);
     outcome = run_on_fabric(benchmark, options, table);
   } catch (const std::exception& error) {
     outcome.failure = error.what();
     // The schema of records allows existing fabrics only.
-    if (is_fabric(options.fabric)) sink.write(make_record(benchmark, options, table, command_line, outcome));
+    if (is_fabric(options.fabric)) sink.write(make_record(program, options, table, command_line, outcome));
     throw;
   }
-  Record record = make_record(benchmark, options, table, command_line, outcome);
+  const Benchmark& benchmark = *selected;
+  Record record = make_record(program, options, table, command_line, outcome);
+  complete_rate(benchmark, options, record);
   if (record.status == RecordStatus::ok) record.reason = no_rate(benchmark, options, record);
   if (record.status == RecordStatus::ok && record.reason.empty()) record.reason = missed_limit(options, record);
   if (!record.reason.empty()) record.status = RecordStatus::failed;
@@ -195,25 +198,25 @@ std::string examples(const Description& it, bool local) {
 }
 
 // Runs the points of --all, with a record each, or the only point.
-int run_points(Benchmark& benchmark, Options& options, const OptionTable& table,
+int run_points(Program& program, Options& options, const OptionTable& table,
                const std::vector<std::string>& command_line) {
-  const std::vector<std::uint32_t> sizes = benchmark.points(options);
-  if (sizes.empty()) return run_point(benchmark, options, table, command_line, Shown::alone);
+  const std::vector<std::uint32_t> sizes = program.points(options);
+  if (sizes.empty()) return run_point(program, options, table, command_line, Shown::alone);
   const Options given = options;
   Shown shown = Shown::first;
   for (const std::uint32_t size : sizes) {
     options = given;
     options.size = size;
     if (!options.cq_mod && size > kMaxUnsignaledPayload) options.cq_mod = 1;
-    run_point(benchmark, options, table, command_line, std::exchange(shown, Shown::next));
+    run_point(program, options, table, command_line, std::exchange(shown, Shown::next));
   }
   return 0;
 }
 
-int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
+int run_with_arguments(Program& program, int argc, char** argv) {
   const std::vector<std::string> command_line(argv, argv + argc);
-  const Description description = benchmark.describe();
-  const bool local = benchmark.local();
+  const Description description = program.describe();
+  const bool local = program.local();
   CLI::App app(description.summary);
   Options options;
   OptionTable table(app);
@@ -223,7 +226,7 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
     add_common_options(table, options);
   }
   table.group("Options of this benchmark");
-  benchmark.options(table);
+  program.options(table);
   bool describe = false;
   app.add_flag("--describe", describe, "print the options as JSON and end")->group("Help");
   if (!local) {
@@ -241,7 +244,7 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
   }
   if (options.out_json && options.out_json_file.empty())
     options.out_json_file = "perftest_out.json";  // perftest's name
-  return run_points(benchmark, options, table, command_line);
+  return run_points(program, options, table, command_line);
 }
 
 }  // namespace
@@ -258,10 +261,9 @@ Outcome run_on_fabric(Benchmark& benchmark, const Options& options, const Option
   return with_counting(provider, options, driver::usual_facts(NicFamily::mlx5, true), run);
 }
 
-int benchmark_main(Benchmark& benchmark, int argc, char** argv) {
-  return run_main(benchmark.describe().name.c_str(), argc, argv, [&benchmark](int count, char** arguments) {
-    return run_with_arguments(benchmark, count, arguments);
-  });
+int benchmark_main(Program& program, int argc, char** argv) {
+  return run_main(program.describe().name.c_str(), argc, argv,
+                  [&program](int count, char** arguments) { return run_with_arguments(program, count, arguments); });
 }
 
 }  // namespace verbscope

@@ -12,6 +12,6 @@ Outcome run_on_fabric(Benchmark& benchmark, const Options& options, const Option
 
 // Exit codes as run_main: 0 done, 1 failed (also a point that ran and failed), 2 wrong usage. A failed point is written
 // as a failed record too.
-int benchmark_main(Benchmark& benchmark, int argc, char** argv);
+int benchmark_main(Program& program, int argc, char** argv);
 
 }  // namespace verbscope

@@ -72,7 +72,11 @@ constexpr std::uint32_t kMaxValue = lookups::MicaStore::kMaxValue - cached::kVer
 
 class CachedStore final : public Store {
  public:
-  void adjust(Options& common, StoreOptions& options, const OptionTable& table) override {
+  using Store::Store;
+
+  void adjust(Options& common) override {
+    StoreOptions& options = options_;
+    const OptionTable& table = table_;
     if (common.fabric == "null")
       fail_usage("--fabric null: --store cached needs clients, which the null device does not simulate");
     if (options.emulate) fail_usage("--emulate: only for --store pilaf, farm and farm_var");
@@ -153,7 +157,7 @@ class CachedStore final : public Store {
     result["values_sent"] = static_cast<std::uint64_t>(sum_over_clients(result, "values_checked") - confirmed);
   }
 
-  std::string report(const Json& result) const override {
+  std::string store_report(const Json& result) const override {
     if (!result.contains("confirmed_share")) return "";
     const Json& share = result.at("confirmed_share");
     return fmt::format("  GETs: share {} confirmed in the measured interval; in all {} confirmed, {} values sent\n",
@@ -162,7 +166,8 @@ class CachedStore final : public Store {
            cache_text(result);
   }
 
-  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const override {
+  Prediction predict_server(const ClusterWire& cluster, const Operation& op, int ports,
+                            const Json& result) const override {
     return cached::predict_server(cluster, op, ports, cached_, result);
   }
 
@@ -191,8 +196,8 @@ class CachedStore final : public Store {
 
 }  // namespace
 
-std::unique_ptr<Store> make_cached_store() {
-  return std::make_unique<CachedStore>();
+std::unique_ptr<Store> make_cached_store(StoreOptions& options, const OptionTable& table) {
+  return std::make_unique<CachedStore>(options, table);
 }
 
 }  // namespace verbscope

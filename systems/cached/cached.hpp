@@ -36,6 +36,6 @@ Prediction predict_server(const ClusterWire& cluster, const Operation& op, int p
 
 namespace verbscope {
 
-std::unique_ptr<Store> make_cached_store();
+std::unique_ptr<Store> make_cached_store(StoreOptions& options, const OptionTable& table);
 
 }  // namespace verbscope

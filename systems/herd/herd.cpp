@@ -60,7 +60,11 @@ constexpr std::uint32_t kHerdSteps = 2;  // of the pipeline: bucket, item
 
 class HerdStore final : public Store {
  public:
-  void adjust(Options& common, StoreOptions& options, const OptionTable& table) override {
+  using Store::Store;
+
+  void adjust(Options& common) override {
+    StoreOptions& options = options_;
+    const OptionTable& table = table_;
     const bool self_fed = common.fabric == "null";
     check_own(options, table);
     check_depth(common, options);
@@ -136,9 +140,10 @@ class HerdStore final : public Store {
 
   Json server_results(const std::vector<const Workload*>& threads) const override { return cache_results(threads); }
   std::string check(const Json& result) const override { return check_cache(result); }
-  std::string report(const Json& result) const override { return cache_text(result); }
+  std::string store_report(const Json& result) const override { return cache_text(result); }
 
-  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const override {
+  Prediction predict_server(const ClusterWire& cluster, const Operation& op, int ports,
+                            const Json& result) const override {
     return herd::predict_server(cluster, op, ports, herd_, result);
   }
 
@@ -199,8 +204,8 @@ void HerdStore::check_echo(StoreOptions& options, const OptionTable& table) {
 
 }  // namespace
 
-std::unique_ptr<Store> make_herd_store() {
-  return std::make_unique<HerdStore>();
+std::unique_ptr<Store> make_herd_store(StoreOptions& options, const OptionTable& table) {
+  return std::make_unique<HerdStore>(options, table);
 }
 
 }  // namespace verbscope

@@ -38,6 +38,6 @@ Prediction predict_server(const ClusterWire& cluster, const Operation& op, int p
 
 namespace verbscope {
 
-std::unique_ptr<Store> make_herd_store();
+std::unique_ptr<Store> make_herd_store(StoreOptions& options, const OptionTable& table);
 
 }  // namespace verbscope

@@ -21,21 +21,7 @@ constexpr std::uint32_t kDefaultValue = 32;  // bytes
 constexpr Picos kSimRetry = 10ms;            // 1,600 clients of one adapter wait for 2 ms and more
 constexpr Picos kRetry = 100ms;
 
-std::unique_ptr<Store> make_store(StoreKind kind) {
-  switch (kind) {
-    case StoreKind::herd:
-      return make_herd_store();
-    case StoreKind::cached:
-      return make_cached_store();
-    case StoreKind::pilaf:
-    case StoreKind::farm:
-    case StoreKind::farm_var:
-      return make_one_sided_store(kind);
-  }
-  return nullptr;  // no other kind
-}
-
-class KvRate final : public Benchmark {
+class KvRate final : public Program {
  public:
   Description describe() const override {
     return {"kv_rate", "Rate and latency of a key-value store, with every value checked.",
@@ -96,7 +82,7 @@ class KvRate final : public Benchmark {
                   "after the other, and returns the value");
   }
 
-  void adjust(Options& o) override {
+  Benchmark& select(Options& o) override {
     o.size = o.size.value_or(kDefaultValue);
     if (*o.size < kMinStoreValue || *o.size > kMaxStoreValue) {
       fail_usage("--size {}: a value has from {} to {} bytes", *o.size, kMinStoreValue, kMaxStoreValue);
@@ -117,42 +103,25 @@ class KvRate final : public Benchmark {
     for (const char* key : {"--cached_share", "--small_keys"}) {
       if (kv_.store != StoreKind::cached && table_->given(key)) fail_usage("{}: only for --store cached", key);
     }
-    store_ = make_store(kv_.store);
-    store_->adjust(o, kv_, *table_);
-  }
-
-  bool moves_payloads() const override { return false; }
-  Plan draft() const override { return store_->draft(); }
-  std::optional<OperationCount> operation_count() const override { return store_->operation_count(); }
-  QueueNeeds needs(const Operation& op, Side side) const override { return store_->needs(op, side); }
-  QueueNeeds datagram_needs(const Operation& op, Side side) const override { return store_->datagram_needs(op, side); }
-  std::optional<Transport> companion(const Operation& op) const override { return store_->companion(op); }
-  RegionNeeds region(const Operation& op, Side side, std::uint32_t qps) const override {
-    return store_->region(op, side, qps);
-  }
-  void fill(const Operation& op, Side side, std::span<std::byte> region) const override {
-    store_->fill(op, side, region);
-  }
-  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override { return store_->setup(setup); }
-
-  Json results(const std::vector<const Workload*>& threads) const override {
-    Json json = store_client_json(threads);
-    if (json.empty()) return store_->server_results(threads);
-    json.update(store_->client_results(threads));
-    return json;
-  }
-  void finish(Outcome& outcome) const override { check_store(outcome, *store_); }
-  std::string report(const Json& result) const override { return store_text(result) + store_->report(result); }
-
-  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
-    return store_->predict(cluster, op, ports, Json::object());
-  }
-  Prediction predict_run(const ClusterWire& cluster, const Operation& op, int ports,
-                         const Json& result) const override {
-    return store_->predict(cluster, op, ports, result);
+    store_ = make_store();
+    return store_->select(o);
   }
 
  private:
+  std::unique_ptr<Store> make_store() {
+    switch (kv_.store) {
+      case StoreKind::herd:
+        return make_herd_store(kv_, *table_);
+      case StoreKind::cached:
+        return make_cached_store(kv_, *table_);
+      case StoreKind::pilaf:
+      case StoreKind::farm:
+      case StoreKind::farm_var:
+        return make_one_sided_store(kv_, *table_);
+    }
+    return nullptr;  // no other kind
+  }
+
   const OptionTable* table_ = nullptr;
   StoreOptions kv_;
   std::optional<Picos> retry_after_;

@@ -91,9 +91,10 @@ struct Accesses {
 
 class OneSidedStore final : public Store {
  public:
-  explicit OneSidedStore(StoreKind kind) : kind_(kind) {}
+  using Store::Store;
 
-  void adjust(Options& o, StoreOptions& options, const OptionTable& table) override {
+  void adjust(Options& o) override {
+    const OptionTable& table = table_;
     for (const char* key : {"--batching", "--max_batch", "--prefetch", "--requests", "--buckets", "--log"}) {
       if (table.given(key)) fail_usage("{}: only for --store herd and cached", key);
     }
@@ -106,7 +107,6 @@ class OneSidedStore final : public Store {
     settle_clients(o);
     o.connection = Transport::rc;
     o.cq_mod = 1;
-    options_ = &options;
     value_bytes_ = o.size.value_or(0);
     threads_ = o.threads;
     const std::uint32_t message = layout().message_bytes();
@@ -118,7 +118,7 @@ class OneSidedStore final : public Store {
     return {.operation = {.verb = Verb::write,
                           .driver = Side::client,
                           .counted = Side::client,
-                          .most_outstanding = options_->window,
+                          .most_outstanding = options_.window,
                           .label = "GETs and PUTs"},
             .topology = {.client_qps = ClientQps{.connected = true}, .clients_may_leave = true}};
   }
@@ -126,7 +126,7 @@ class OneSidedStore final : public Store {
   std::optional<Transport> companion(const Operation&) const override { return Transport::uc; }
 
   QueueNeeds needs(const Operation& op, Side) const override {
-    const std::uint32_t recvs = std::max(1u, by_memory() ? 1u : options_->window + kSparePutRecvs);
+    const std::uint32_t recvs = std::max(1u, by_memory() ? 1u : options_.window + kSparePutRecvs);
     return {.send_depth = op.tx_depth,
             .recv_depth = recvs,
             .inline_bytes = op.inline_limit,
@@ -140,10 +140,10 @@ class OneSidedStore final : public Store {
 
   void fill(const Operation& op, Side side, std::span<std::byte> region) const override {
     if (side == Side::client) return;
-    const StoreWorkload workload(*options_, op.seed);
+    const StoreWorkload workload(options_, op.seed);
     const StoreValues values(op.seed, op.payload);
     const TableContents contents{
-        .keys = options_->keys,
+        .keys = options_.keys,
         .hash_of = [&workload](std::uint64_t key) { return workload.hash(key); },
         .fill_value = [&values](std::uint64_t key, std::byte* value) { values.fill(value, key, StoreVersion()); }};
     accesses().with([&](const auto& access) { access.fill(region, contents); });
@@ -152,7 +152,7 @@ class OneSidedStore final : public Store {
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
     return accesses().with([&]<class Access>(const Access& access) -> std::unique_ptr<Workload> {
       if (setup.side == Side::client) {
-        return std::make_unique<OneSidedClient<Access>>(setup, *options_, access, paths());
+        return std::make_unique<OneSidedClient<Access>>(setup, options_, access, paths());
       }
       return std::make_unique<OneSidedServer<Access>>(setup, paths(), puts_of(access, setup));
     });
@@ -213,7 +213,7 @@ class OneSidedStore final : public Store {
     return "";
   }
 
-  std::string report(const Json& result) const override {
+  std::string store_report(const Json& result) const override {
     if (!result.contains("index_reads_per_get")) return "";
     const auto per_get = [&result](const char* key) {
       const Json& value = result.at(key);
@@ -224,8 +224,9 @@ class OneSidedStore final : public Store {
                        result.value("torn_reads", std::uint64_t{0}), result.value("moved_reads", std::uint64_t{0}));
   }
 
-  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const override {
-    const StoreMix mix = store_mix(*options_, result);
+  Prediction predict_server(const ClusterWire& cluster, const Operation& op, int ports,
+                            const Json& result) const override {
+    const StoreMix mix = store_mix(options_, result);
     OneSidedLoad load{.reads = reads(result), .puts = mix.puts, .paths = paths()};
     for (ReadsOfPlaces& each : load.reads) each.per_op *= mix.gets + mix.misses;
     return predict_one_sided(cluster, op, ports, load);
@@ -233,15 +234,15 @@ class OneSidedStore final : public Store {
 
  private:
   Accesses accesses() const {
-    return {.kind = kind_,
-            .keys = options_->keys,
+    return {.kind = options_.store,
+            .keys = options_.keys,
             .value_bytes = value_bytes_,
             .threads = threads_,
-            .emulate = options_->emulate};
+            .emulate = options_.emulate};
   }
-  bool by_memory() const { return kind_ != StoreKind::pilaf; }
+  bool by_memory() const { return options_.store != StoreKind::pilaf; }
   PutLayout layout() const {
-    return {.value_bytes = value_bytes_, .emulated = options_->emulate, .window = options_->window};
+    return {.value_bytes = value_bytes_, .emulated = options_.emulate, .window = options_.window};
   }
   PutPaths paths() const {
     const std::uint64_t bytes = accesses().with([](const auto& access) { return access.region_bytes(); });
@@ -269,13 +270,13 @@ class OneSidedStore final : public Store {
   }
 
   std::vector<ReadsOfPlaces> expected_reads() const {
-    if (options_->emulate) {
+    if (options_.emulate) {
       const EmulatedAccess access = accesses().emulated();
       const double values = access.values_apart() ? 1 : 0;
       return {{0, access.slot_bytes(), access.probe_bytes(), access.mean_probes(), {}},
               {access.values_at(), value_bytes_, value_bytes_, values, {}}};
     }
-    if (kind_ == StoreKind::pilaf) {
+    if (options_.store == StoreKind::pilaf) {
       const PilafTable table = accesses().pilaf();
       return {{0, sizeof(PilafBucket), sizeof(PilafBucket), kUsualPilafProbes, {}},
               {table.item_at(0), table.item_at(1) - table.item_at(0), value_bytes_, 1, {}}};
@@ -291,16 +292,14 @@ class OneSidedStore final : public Store {
 
   static constexpr double kUsualPilafProbes = 1.6;  // Kalia et al., SIGCOMM 2014, section 5.1.1
 
-  StoreKind kind_;
-  const StoreOptions* options_ = nullptr;
   std::uint32_t value_bytes_ = 0;
   std::uint32_t threads_ = 1;
 };
 
 }  // namespace
 
-std::unique_ptr<Store> make_one_sided_store(StoreKind kind) {
-  return std::make_unique<OneSidedStore>(kind);
+std::unique_ptr<Store> make_one_sided_store(StoreOptions& options, const OptionTable& table) {
+  return std::make_unique<OneSidedStore>(options, table);
 }
 
 }  // namespace verbscope

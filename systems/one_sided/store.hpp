@@ -10,7 +10,7 @@
 
 namespace verbscope {
 
-// `kind` is pilaf, farm or farm_var.
-std::unique_ptr<Store> make_one_sided_store(StoreKind kind);
+// `options.store` is pilaf, farm or farm_var.
+std::unique_ptr<Store> make_one_sided_store(StoreOptions& options, const OptionTable& table);
 
 }  // namespace verbscope

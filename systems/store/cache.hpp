@@ -39,7 +39,7 @@ struct CacheAccount {
   virtual std::uint64_t puts_executed() const = 0;
 };
 
-// As Store::server_results, check and report. An echo has no keys of a cache.
+// As Store::server_results, check and store_report. An echo has no keys of a cache.
 Json cache_results(const std::vector<const Workload*>& threads);
 std::string check_cache(const Json& result);
 std::string cache_text(const Json& result);

@@ -99,8 +99,7 @@ std::string disagreement(const Json& result) {
   return "";
 }
 
-}  // namespace
-
+// The keys of every store from the client threads of one node; empty without any.
 Json store_client_json(const std::vector<const Workload*>& threads) {
   StoreCounts sums;
   std::array<Histogram, 2> latency;
@@ -129,7 +128,20 @@ Json store_client_json(const std::vector<const Workload*>& threads) {
   return json;
 }
 
-void check_store(Outcome& outcome, const Store& store) {
+}  // namespace
+
+Description Store::describe() const {
+  return {.name = "kv_rate", .summary = "Rate and latency of a key-value store, with every value checked."};
+}
+
+Json Store::results(const std::vector<const Workload*>& threads) const {
+  Json json = store_client_json(threads);
+  if (json.empty()) return server_results(threads);
+  json.update(client_results(threads));
+  return json;
+}
+
+void Store::finish(Outcome& outcome) const {
   Json& result = outcome.result;
   if (!result.contains("clients")) return;  // the null device
   StoreCounts sums;
@@ -160,14 +172,14 @@ void check_store(Outcome& outcome, const Store& store) {
                           {"torn", sums.torn},
                           {"wrong", sums.wrong},
                           {"stale", sums.stale}};
-  store.add_results(result);
+  add_results(result);
   std::string found = disagreement(result);
-  if (found.empty()) found = store.check(result);
+  if (found.empty()) found = check(result);
   if (outcome.failure.empty()) outcome.failure = found;
 }
 
-std::string store_text(const Json& result) {
-  if (!result.contains("checks")) return "";  // a client's result: the server knows
+std::string Store::report(const Json& result) const {
+  if (!result.contains("checks")) return store_report(result);  // of a client, or on the null device
   std::string text;
   for (const std::string kind : kKinds) {
     const auto us = [&](const char* name) {
@@ -180,11 +192,12 @@ std::string store_text(const Json& result) {
   }
   const auto count = [](const Json& of, const char* key) { return of.at(key).get<std::uint64_t>(); };
   const Json& checks = result.at("checks");
-  return text + fmt::format(
-                    "  checked: {} values, {} of them against PUTs of their own client; {} wrong, {} torn, {} stale; "
-                    "{} requests sent again\n",
-                    count(checks, "values"), count(checks, "own_puts"), count(checks, "wrong"), count(checks, "torn"),
-                    count(checks, "stale"), count(result, "retries"));
+  text += fmt::format(
+      "  checked: {} values, {} of them against PUTs of their own client; {} wrong, {} torn, {} stale; "
+      "{} requests sent again\n",
+      count(checks, "values"), count(checks, "own_puts"), count(checks, "wrong"), count(checks, "torn"),
+      count(checks, "stale"), count(result, "retries"));
+  return text + store_report(result);
 }
 
 }  // namespace verbscope

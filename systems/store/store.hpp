@@ -1,5 +1,4 @@
-// A key-value store as kv_rate runs it: its plan, its two ends, its model. A store is made once, by its make_*, and
-// kv_rate forwards to it.
+// A key-value store as a benchmark: kv_rate selects one of them. Every value that a client reads is checked.
 #pragma once
 
 #include <cstdint>
@@ -24,38 +23,47 @@ struct StoreClientAccount {
   virtual Picos window() const = 0;  // length of its measured interval
 };
 
-class Store {
+class Store : public Benchmark {
  public:
-  virtual ~Store() = default;
+  // Both must outlive the store, which resolves defaults in `options`.
+  Store(StoreOptions& options, const OptionTable& table) : options_(options), table_(table) {}
 
-  // Called once after the options were read: rejects options that do not apply to the store, resolves defaults, and
-  // sets common options that the store implies. `options` outlives the store. Throws UsageError.
-  virtual void adjust(Options& common, StoreOptions& options, const OptionTable& table) = 0;
+  Description describe() const final;
+  bool moves_payloads() const final { return false; }
+  std::optional<OperationCount> operation_count() const override { return std::nullopt; }
 
-  // As in Benchmark (microbench/bench/benchmark.hpp).
-  virtual Plan draft() const = 0;
-  virtual std::optional<OperationCount> operation_count() const { return std::nullopt; }
-  virtual QueueNeeds needs(const Operation& op, Side side) const = 0;
-  virtual QueueNeeds datagram_needs(const Operation& op, Side side) const { return needs(op, side); }
-  virtual std::optional<Transport> companion(const Operation&) const { return std::nullopt; }
-  virtual RegionNeeds region(const Operation&, Side, std::uint32_t /*qps*/) const { return {}; }
-  virtual void fill(const Operation&, Side, std::span<std::byte> /*region*/) const {}
-  virtual std::unique_ptr<Workload> setup(const ThreadSetup& setup) const = 0;
+  // Of the clients: keys of every store, and client_results(). At the server: server_results().
+  Json results(const std::vector<const Workload*>& threads) const final;
+  // Adds rates and latencies of GETs and PUTs and the checks of every value. The point fails if a value was wrong or
+  // stale, or a PUT was executed more or less than once.
+  void finish(Outcome& outcome) const final;
+  std::string report(const Json& result) const final;
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const final {
+    return predict_server(cluster, op, ports, Json::object());
+  }
+  Prediction predict_run(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const final {
+    return predict_server(cluster, op, ports, result);
+  }
 
+ protected:
   // Keys of the result from the server's threads. If they execute PUTs, "puts_executed" counts them in the whole run;
   // the run fails unless the clients count as many.
   virtual Json server_results(const std::vector<const Workload*>& threads) const = 0;
   // Keys of a client's result beside those of every store.
   virtual Json client_results(const std::vector<const Workload*>& /*threads*/) const { return Json::object(); }
-  // At the server, with the keys of all nodes in place: makes keys of what the clients have in theirs.
+  // At the server, with the results of all nodes in place: adds keys that sum up those of the clients.
   virtual void add_results(Json& /*result*/) const {}
-  // At the server, after that: one line about what is wrong with the store, such as GETs that
-  // found nothing although nothing was evicted; empty: nothing.
+  // At the server, after that: one line about a defect of the store, such as GETs that found nothing although nothing
+  // was evicted; or empty.
   virtual std::string check(const Json& /*result*/) const { return ""; }
-  // Lines for the console, each ending in a newline.
-  virtual std::string report(const Json& /*result*/) const { return ""; }
+  // Further lines for the console, each ending in a newline.
+  virtual std::string store_report(const Json& /*result*/) const { return ""; }
   // The model of the server. `result` is empty before the run; it may hold the clients' "window_gets" and so on.
-  virtual Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const = 0;
+  virtual Prediction predict_server(const ClusterWire& cluster, const Operation& op, int ports,
+                                    const Json& result) const = 0;
+
+  StoreOptions& options_;
+  const OptionTable& table_;
 };
 
 // Clients of a simulated run: those that Kalia et al., SIGCOMM 2014, section 5.1, measure with, 51 threads.
@@ -89,17 +97,5 @@ struct StoreClientState : RequestClientState {
   std::uint64_t done() const { return oracle->done(); }
   void begin_interval() { oracle->begin_interval(); }
 };
-
-// The results of a store's clients as JSON: those of each node, and at the server those of all.
-
-// What the client threads of one node found; without any, an empty object.
-Json store_client_json(const std::vector<const Workload*>& threads);
-
-// At the server: rates and latencies of GETs and PUTs, the check of every value, and how PUTs agree. Sets
-// outcome.failure when a value was wrong or stale, or a PUT was executed more or less than once.
-void check_store(Outcome& outcome, const Store& store);
-
-// Lines for the console.
-std::string store_text(const Json& result);
 
 }  // namespace verbscope
