@@ -136,7 +136,7 @@ TEST(Kv, RejectsInvalidOptions) {
   EXPECT_THAT(kv_refusal("--locks near"), HasSubstr("--locks: expected same, hashed or apart"));
   EXPECT_THAT(kv_refusal("--window 0"), HasSubstr("--window"));
   EXPECT_THAT(kv_refusal("--window 129"), AllOf(HasSubstr("--window 129"), HasSubstr("--tx_depth 128")));
-  EXPECT_THAT(kv_refusal("--lease 0"), HasSubstr("--lease: expected more than 0"));
+  EXPECT_THAT(kv_refusal("--lease 0"), HasSubstr("--lease 0: expected a time above 0"));
   EXPECT_THAT(kv_refusal("--lease soon"), HasSubstr("--lease"));
   EXPECT_THAT(kv_refusal("--pages 1g"), HasSubstr("--pages: expected 4k or 2m"));
   EXPECT_THAT(kv_refusal("-s 20"), HasSubstr("--size 20: a value is a multiple of 8 bytes, at least 16"));
