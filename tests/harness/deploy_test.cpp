@@ -90,7 +90,7 @@ TEST_F(DeployTest, ReportsAProgramThatDoesNotStart) {
 TEST_F(DeployTest, ReportsAnUnreachableHost) {
   LoopLauncher launcher;
   EXPECT_EQ(error_of([&] { deployment_.deploy(launcher, host_named("unreachable"), programs(), nullptr); }),
-            "host unreachable: look: no way to it");
+            "host unreachable: query: no way to it");
 }
 
 TEST_F(DeployTest, CleanRemovesEverything) {

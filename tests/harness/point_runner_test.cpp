@@ -192,9 +192,9 @@ TEST(PointRunner, ParsesFabricsAndHostsFilesOfThisMachine) {
 }
 
 TEST(PointRunner, RejectsAnUnknownClusterAndListsTheKnownOnes) {
-  EXPECT_EQ(error_of([] { parse_target("sim:cibb"); }), "unknown cluster \"cibb\"; did you mean cib? known are " +
-                                                            shipped_clusters() +
-                                                            "; the path of a .json file will do as well");
+  EXPECT_THAT(error_of([] { parse_target("sim:cibb"); }),
+              testing::AllOf(testing::HasSubstr("cluster \"cibb\""), testing::HasSubstr("did you mean cib?"),
+                             testing::HasSubstr(shipped_clusters()), testing::HasSubstr(".json")));
   TempFolder folder;
   EXPECT_THAT(error_of([&] { parse_target("sim:" + folder.file("no.json")); }), testing::HasSubstr("no.json"));
   write_text(folder.file("bad.json"), R"({"name": "bad"})");

@@ -72,7 +72,7 @@ TEST_F(SshTest, NamesAnUnreachableHostAndKeepsTheRecords) {
   const std::string before = read_text(fake_.file("results.jsonl"));
   ssh_.set_down("n2");
   EXPECT_EQ(error_of([&] { run_sweep_again(); }),
-            "host n2: look: ssh: cannot connect: ssh: connect to host n2: No route to host");
+            "host n2: query: ssh: cannot connect: ssh: connect to host n2: No route to host");
   EXPECT_EQ(read_text(fake_.file("results.jsonl")), before);
   ssh_.set_up("n2");
   write_text(fake_.file("repaired"), "");
@@ -89,8 +89,8 @@ TEST_F(SshTest, ConnectsToDeadHostsInParallelAndNamesAll) {
   write_text(fake_.file("hosts"), "n[1-4]\n");
   const std::string error = error_of([&] { run_sweep_again(); });
   for (const char* host : {"n1", "n2", "n3", "n4"}) {
-    EXPECT_THAT(error,
-                testing::HasSubstr(fmt::format("host {0}: look: ssh: cannot connect: ssh: connect to host {0}", host)));
+    EXPECT_THAT(
+        error, testing::HasSubstr(fmt::format("host {0}: query: ssh: cannot connect: ssh: connect to host {0}", host)));
   }
 }
 
@@ -107,7 +107,7 @@ TEST_F(SshTest, RejectsAHostWithoutADevice) {
 TEST_F(SshTest, InterruptWhileConnectingExitsWith130) {
   ssh_.interrupt_in("connect");
   EXPECT_EQ(run_program({"deploy", "--benchmarks", "send_rate"}),
-            "exit status 130: verbscope: host n1: look: interrupted");
+            "exit status 130: verbscope: host n1: query: interrupted");
   EXPECT_TRUE(std::filesystem::is_empty(fake_.file("tmp")));
 }
 

@@ -202,7 +202,7 @@ TEST(Sweep, FormulaErrorsNameFileKeyAndReason) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {R"("fixed": {"post_list": "clients / 2", "clients": 5})", {"\"post_list\"", "5 / 2 leaves a remainder"}},
       {R"("fixed": {"post_list": "clients / 2"})", {"\"post_list\"", "\"clients\" has no value"}},
-      {R"--("fixed": {"post_list": "size / (size - 64)"})--", {"\"post_list\"", "divided by 0"}},
+      {R"--("fixed": {"post_list": "size / (size - 64)"})--", {"\"post_list\"", "division of 64 by 0"}},
       {R"("fixed": {"post_list": "clientz / 2"})", {"\"post_list\"", "did you mean clients?"}},
       {R"("fixed": {"post_list": "load / 2"})", {"\"post_list\"", "load is not a whole number"}},
       {R"("fixed": {"post_list": "size +"})", {"\"post_list\"", "ends where a value is expected"}},
