@@ -18,12 +18,40 @@
 
 namespace verbscope {
 
+// Is notified of the objects that verbs/resources.hpp creates, changes and destroys.
+class ProviderObserver {
+ public:
+  virtual ~ProviderObserver() = default;
+  // Contexts opened from now on share `total` doorbell registers; 0: the driver's default.
+  virtual void set_doorbell_registers(std::uint32_t total) = 0;
+  virtual void created(ibv_context& context) = 0;
+  virtual void created(ibv_mr& mr, const ibv_context& context, void* address, std::size_t length) = 0;
+  virtual void created(ibv_cq& cq) = 0;
+  virtual void created(ibv_srq& srq, std::uint32_t max_sge) = 0;
+  // `builder`: as Provider::qp_to_qp_ex. `asked`: the requested capabilities.
+  virtual void created(ibv_qp& qp, ibv_qp_ex* builder, const ibv_qp_cap& asked, bool signal_all) = 0;
+  virtual void created(ibv_ah& ah, const ibv_context& context) = 0;
+  virtual void modified(ibv_qp& qp, const ibv_qp_attr& attr, int mask) = 0;
+  // Before the object is destroyed.
+  virtual void destroying(ibv_context& context) = 0;
+  virtual void destroying(ibv_mr& mr) = 0;
+  virtual void destroying(ibv_cq& cq) = 0;
+  virtual void destroying(ibv_srq& srq) = 0;
+  virtual void destroying(ibv_qp& qp) = 0;
+  template <class Other>
+  void destroying(Other&) {}
+};
+
 class Provider {
  public:
   Provider() = default;
   Provider(const Provider&) = delete;
   Provider& operator=(const Provider&) = delete;
   virtual ~Provider() = default;
+
+  // Null: no observer. It must outlive the objects of the provider.
+  void set_observer(ProviderObserver* observer) { observer_ = observer; }
+  ProviderObserver* observer() const { return observer_; }
 
   virtual std::vector<std::string> device_names() = 0;
   // `name` must be one of device_names(). Null and errno on failure (ENODEV: no such device).
@@ -68,6 +96,9 @@ class Provider {
   virtual int destroy_qp(ibv_qp* qp) = 0;
   virtual ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) = 0;
   virtual int destroy_ah(ibv_ah* ah) = 0;
+
+ private:
+  ProviderObserver* observer_ = nullptr;
 };
 
 }  // namespace verbscope

@@ -150,14 +150,15 @@ ibv_qp* create_qp(const Pd& pd, const QpOptions& options) {
 
 Qp::Qp(const Pd& pd, const QpOptions& options)
     : Owned(pd.provider(), create_qp(pd, options)), transport_(options.transport) {
-  if (!options.builder) return;
-  builder_ = provider().qp_to_qp_ex(get());
-  if (builder_ == nullptr) fail("not supported by {}: the ibv_wr_* interface", device_name(pd));
+  if (options.builder) builder_ = provider().qp_to_qp_ex(get());
+  notify_created(builder_, init_attributes<ibv_qp_init_attr>(options).cap, options.signal_all);
+  if (options.builder && builder_ == nullptr) fail("not supported by {}: the ibv_wr_* interface", device_name(pd));
 }
 
 void Qp::modify(ibv_qp_attr& attr, int mask, const char* transition) {
   check_errno(fmt::format("move {} QP {} {}", to_string(transport_), number(), transition),
               provider().modify_qp(get(), &attr, mask));
+  if (provider().observer() != nullptr) provider().observer()->modified(*get(), attr, mask);
 }
 
 void Qp::to_init(const QpInit& options) {

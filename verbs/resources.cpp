@@ -31,10 +31,6 @@ std::uint8_t parse_port(const std::string& spec, std::string_view text) {
   return static_cast<std::uint8_t>(port);
 }
 
-ibv_context* open_device(Provider& provider, const std::string& name) {
-  return check_pointer("open RDMA device " + name, provider.open(name));
-}
-
 std::string memlock_hint() {
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
@@ -105,6 +101,11 @@ ibv_ah* create_ah(const Pd& pd, const PathAddress& path) {
 
 }  // namespace
 
+Context::Context(Provider& provider, const std::string& name)
+    : Owned(provider, check_pointer("open RDMA device " + name, provider.open(name))) {
+  notify_created();
+}
+
 Device::Device(Provider& provider, const std::string& spec)
     : Device(provider, [&] {
         const auto colon = spec.find(':');
@@ -120,7 +121,7 @@ Device::Device(Provider& provider, const std::string& spec)
       }()) {}
 
 Device::Device(Provider& provider, const Spec& spec)
-    : Owned(provider, open_device(provider, spec.name)), name_(spec.name), port_(spec.port) {
+    : Context(provider, spec.name), name_(spec.name), port_(spec.port) {
   check_errno("query RDMA device " + name_, provider.query_device(get(), &attributes_));
   if (port_ > attributes_.phys_port_cnt) {
     fail("device {} has no port {}: it has {}", name_, port_,
@@ -157,20 +158,29 @@ Pd::Pd(const Device& device, const Pd& pd, const ThreadDomain& domain)
 
 void set_doorbell_registers(Provider& provider, const std::string& name, std::uint32_t total) {
   const int error = provider.set_doorbell_registers(name, total);
-  if (error == 0) return;
+  if (error == 0) {
+    if (provider.observer() != nullptr) provider.observer()->set_doorbell_registers(total);
+    return;
+  }
   if (is_unsupported(error)) fail("not supported by {}: a choice of {} doorbell registers", name, total);
   fail("{} doorbell registers on {}: {}", total, name, errno_text(error));
 }
 
 Mr::Mr(const Pd& pd, void* address, std::size_t length, int access)
-    : Owned(pd.provider(), register_memory(pd, address, length, access)) {}
+    : Owned(pd.provider(), register_memory(pd, address, length, access)) {
+  notify_created(*pd.get()->context, address, length);
+}
 
 CompChannel::CompChannel(const Device& device) : Owned(device.provider(), create_comp_channel(device)) {}
 
 Cq::Cq(const Device& device, int entries, ibv_comp_channel* channel)
-    : Owned(device.provider(), create_cq(device, entries, channel)) {}
+    : Owned(device.provider(), create_cq(device, entries, channel)) {
+  notify_created();
+}
 
-Srq::Srq(const Pd& pd, int depth, int sge) : Owned(pd.provider(), create_srq(pd, depth, sge)) {}
+Srq::Srq(const Pd& pd, int depth, int sge) : Owned(pd.provider(), create_srq(pd, depth, sge)) {
+  notify_created(static_cast<std::uint32_t>(sge));
+}
 
 namespace {
 
@@ -199,6 +209,8 @@ void set_inline_recv(const Device& device, Transport transport, Verb verb, std::
   fail("inline receive of {} bytes on {}: {}", bytes, device.name(), errno_text(error));
 }
 
-Ah::Ah(const Pd& pd, const PathAddress& path) : Owned(pd.provider(), create_ah(pd, path)) {}
+Ah::Ah(const Pd& pd, const PathAddress& path) : Owned(pd.provider(), create_ah(pd, path)) {
+  notify_created(*pd.get()->context);
+}
 
 }  // namespace verbscope

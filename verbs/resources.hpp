@@ -27,7 +27,9 @@ class Owned {
     return *this;
   }
   ~Owned() {
-    if (object_ != nullptr) (provider_->*Release)(object_);
+    if (object_ == nullptr) return;
+    if (provider_->observer() != nullptr) provider_->observer()->destroying(*object_);
+    (provider_->*Release)(object_);
   }
 
   T* get() const { return object_; }
@@ -36,14 +38,25 @@ class Owned {
 
  protected:
   Owned(Provider& provider, T* object) : provider_(&provider), object_(object) {}
+  // For the constructor of the derived class.
+  template <class... Details>
+  void notify_created(const Details&... details) const {
+    if (provider_->observer() != nullptr) provider_->observer()->created(*object_, details...);
+  }
 
  private:
   Provider* provider_;
   T* object_;
 };
 
+// An open device, for queries.
+class Context : public Owned<ibv_context, &Provider::close> {
+ public:
+  Context(Provider& provider, const std::string& name);
+};
+
 // An open device and the port in use.
-class Device : public Owned<ibv_context, &Provider::close> {
+class Device : public Context {
  public:
   // `spec`: "mlx5_0", "mlx5_0:2" (port 2) or "" (the first device, port 1). Throws if the device does not exist
   // (listing those found), the port does not exist, or the port is not active.

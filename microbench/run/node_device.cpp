@@ -11,13 +11,6 @@ namespace verbscope {
 
 namespace {
 
-// A context without a chosen port, for queries.
-class Context : public Owned<ibv_context, &Provider::close> {
- public:
-  Context(Provider& provider, const std::string& name)
-      : Owned(provider, check_pointer("open RDMA device " + name, provider.open(name))) {}
-};
-
 std::vector<int> active_ports(Provider& provider, const std::string& name) {
   const Context context(provider, name);
   ibv_device_attr attributes{};

@@ -10,8 +10,8 @@
 #include "common/record.hpp"
 #include "common/terminal.hpp"
 #include "common/text.hpp"
+#include "microbench/run/call_counter.hpp"
 #include "microbench/run/console.hpp"
-#include "microbench/run/counted_provider.hpp"
 #include "microbench/run/host_fabric.hpp"
 #include "microbench/run/sim_fabric.hpp"
 #include "verbs/host_provider.hpp"
@@ -133,17 +133,13 @@ std::string shown_text(const Benchmark& benchmark, const Record& record, Shown s
   return (benchmark.local() ? "" : summary(benchmark.draft().operation, record)) + benchmark.report(record.result);
 }
 
-Outcome run_on_devices(Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider) {
+// `wire`: as in CallCounter.
+Outcome run_on_devices(Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider,
+                       const std::optional<driver::WireFacts>& wire) {
+  std::optional<CallCounter> counter;
+  if (asks_for_driver(options.counter_sources)) counter.emplace(provider, wire, true);
   if (options.host.empty()) return ServerFabric(benchmark, options, table, provider).run();
   return ClientFabric(benchmark, options, table, provider).run();
-}
-
-// Runs `body` with the provider, or with one that counts its calls if --counter_sources names driver.
-Outcome with_counting(Provider& provider, const Options& options, const std::optional<driver::WireFacts>& wire,
-                      const auto& body) {
-  if (!asks_for_driver(options.counter_sources)) return body(provider);
-  CountedProvider counted(provider, wire, true);
-  return body(counted);
 }
 
 int run_point(Program& program, Options& options, const OptionTable& table,
@@ -251,14 +247,13 @@ int run_with_arguments(Program& program, int argc, char** argv) {
 
 Outcome run_on_fabric(Benchmark& benchmark, const Options& options, const OptionTable& table) {
   if (is_simulated(options.fabric)) return SimFabric(benchmark, options).run();
-  const auto run = [&](Provider& provider) { return run_on_devices(benchmark, options, table, provider); };
   if (options.fabric == "verbs") {
     HostProvider provider;
-    return with_counting(provider, options, std::nullopt, run);
+    return run_on_devices(benchmark, options, table, provider, std::nullopt);
   }
   if (options.validate) fail_usage("--validate: the null device moves no bytes");
   NullProvider provider;
-  return with_counting(provider, options, driver::usual_facts(NicFamily::mlx5, true), run);
+  return run_on_devices(benchmark, options, table, provider, driver::usual_facts(NicFamily::mlx5, true));
 }
 
 int benchmark_main(Program& program, int argc, char** argv) {

@@ -147,10 +147,10 @@ Plan SimFabric::make_plan() {
 }
 
 NodePlace SimFabric::place_of(std::size_t node, const Plan& plan) {
-  Provider& own = cluster_->provider(static_cast<int>(node));
-  const bool counts = asks_for_driver(options_.counter_sources);
-  if (counts) counted_.emplace_back(own, driver::facts_of(profile_.wire), false);
-  Provider& provider = counts ? counted_.back() : own;
+  Provider& provider = cluster_->provider(static_cast<int>(node));
+  if (asks_for_driver(options_.counter_sources)) {
+    counters_.emplace_back(provider, driver::facts_of(profile_.wire), false);
+  }
   const DevicePorts ports = choose_ports(provider, options_.ib_dev, parse_ib_port(options_.ib_port));
   const UarChoice uars = parse_uars(options_.uars);
   return {&provider,    ports.device, ports.ports, options_.gid_index,
@@ -179,9 +179,9 @@ Link& SimFabric::open(const Plan& plan, Outcome& outcome) {
 void SimFabric::complete(const Plan& plan, const NodeReport& own, Outcome& outcome) {
   const SimInterval& interval = link_->interval();
   for (std::size_t n = 0; n < nodes_.size(); ++n) outcome.counters.push_back(interval.counters(n, profile_));
-  if (!counted_.empty()) cluster_->settle(kSettled);
-  for (std::size_t n = 0; n < counted_.size(); ++n) {
-    outcome.counters.push_back(interval.driver_counters(n, counted_[n]));
+  if (!counters_.empty()) cluster_->settle(kSettled);
+  for (std::size_t n = 0; n < counters_.size(); ++n) {
+    outcome.counters.push_back(interval.driver_counters(n, counters_[n]));
   }
   outcome.environment["assumed"] =
       assumed_parameters(parameters_, outcome.counters, static_cast<double>(own.window_ops));

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "microbench/bench/options.hpp"
-#include "microbench/run/counted_provider.hpp"
+#include "microbench/run/call_counter.hpp"
 #include "microbench/run/fabric.hpp"
 #include "microbench/run/sim_link.hpp"
 #include "nic_sim/cluster.hpp"
@@ -34,7 +34,7 @@ class SimFabric final : public Fabric {
   Profile profile_;
   std::optional<SlowRunNotice> notice_;
   std::optional<SimCluster> cluster_;
-  std::deque<CountedProvider> counted_;  // one per node, if --counter_sources names driver
+  std::deque<CallCounter> counters_;  // one per node, if --counter_sources names driver
   std::deque<NodeRun> nodes_;
   std::optional<SimLink> link_;
 };

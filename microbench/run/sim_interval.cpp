@@ -256,15 +256,15 @@ CounterReport SimInterval::counters(std::size_t node, const Profile& profile) co
   return report;
 }
 
-CounterReport SimInterval::driver_counters(std::size_t node, const CountedProvider& provider) const {
+CounterReport SimInterval::driver_counters(std::size_t node, const CallCounter& counter) const {
   const driver::Summary last = driver::summarize_process();
   CounterReport report =
-      driver::counter_report(last.wire, driver::difference(provider.sums(end_.driver), provider.sums(begin_.driver)),
+      driver::counter_report(last.wire, driver::difference(counter.sums(end_.driver), counter.sums(begin_.driver)),
                              to_seconds(end_.time - begin_.time));
   report.node = nodes_[node].name();
   // During the interval the link also carries requests posted before it, and does not finish those outstanding at its
   // end. Over the whole run, until the cluster is idle, link and driver have seen the same requests.
-  const driver::Sums whole = provider.sums(last);
+  const driver::Sums whole = counter.sums(last);
   const NicCounts nic = cluster_.nic_counts(static_cast<int>(node));
   const std::uint64_t state_lines = nic.qp_context_read_lines + nic.translation_misses;  // no driver sees these
   driver::PcieCost not_polled;  // the cluster is idle: every request is done

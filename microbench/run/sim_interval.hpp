@@ -7,7 +7,7 @@
 
 #include "common/record.hpp"
 #include "drivers_patch/summary.hpp"
-#include "microbench/run/counted_provider.hpp"
+#include "microbench/run/call_counter.hpp"
 #include "microbench/run/node_run.hpp"
 #include "nic_sim/cluster.hpp"
 #include "nic_sim/profile/profile.hpp"
@@ -39,7 +39,7 @@ class SimInterval {
   IntervalUse use(std::size_t node) const;
   CounterReport counters(std::size_t node, const Profile& profile) const;
   // The same for the calls of the node's program. The cluster must be idle.
-  CounterReport driver_counters(std::size_t node, const CountedProvider& provider) const;
+  CounterReport driver_counters(std::size_t node, const CallCounter& counter) const;
 
  private:
   struct NodeCounts {

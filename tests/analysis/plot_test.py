@@ -202,7 +202,7 @@ def check_refusals(plots):
     assert not list(plots.folder.glob("none*"))
     (plots.folder / "own.csv").write_text("mine\n")
     refused = plots.run("--x", "size", "-o", plots.folder / "own.svg")
-    assert refused.returncode == 2 and "own.csv" in refused.stderr and "would be lost" in refused.stderr, refused
+    assert refused.returncode == 2 and "own.csv" in refused.stderr and "would be overwritten" in refused.stderr, refused
     assert (plots.folder / "own.csv").read_text() == "mine\n" and not (plots.folder / "own.svg").exists()
 
 

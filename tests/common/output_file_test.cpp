@@ -131,7 +131,7 @@ TEST(CheckOutput, RejectsAFileOfAnotherKind) {
         EXPECT_NO_THROW(check_output("--out", path, kind)) << text;
       } else {
         EXPECT_THAT(message_of<UsageError>([&, one = kind] { check_output("--out", path, one); }),
-                    HasSubstr("would be lost"))
+                    HasSubstr("would be overwritten"))
             << text;
       }
     }

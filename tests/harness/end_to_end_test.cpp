@@ -337,7 +337,7 @@ TEST(EndToEnd, ReportsBadInputInOneLine) {
       {{"run", sweep, "--hosts", "sim:cib", "--seed", "-1"}, "--seed: "},
       {{"compare", folder.file("nothing")}, "nothing"},
       {{"compare", folder.file("record")}, "verbscope.record/9"},
-      {{"reproduce", "atc17"}, "there are atc16"},
+      {{"reproduce", "atc17"}, "known papers: atc16"},
       {{"reproduce", "atc16", "--rows_only", "--out", "/proc/x/y"}, "/proc/x/y"},
       {{"predict", "--cluster", "cibb", "-s", "8"}, "cibb"},
       {{"predict", "--cluster", "cib", "-s", "8", "--responder"}, "send is not one-sided"},

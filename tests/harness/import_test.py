@@ -106,8 +106,8 @@ class Import(unittest.TestCase):
         self.assertEqual(run("import", FILES / "ib_read_lat.txt").stderr, "")
 
     def test_files_with_nothing_known_are_refused(self):
-        for text, part in [("", "no row of figures"), ("\n\n", "no row of figures"), ("hello\n", '"hello"'),
-                           (" #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n", "no row of figures"),
+        for text, part in [("", "no row of results"), ("\n\n", "no row of results"), ("hello\n", '"hello"'),
+                           (" #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n", "no row of results"),
                            ("Skt,PCIRdCur,Cat\n0,1,2\n", "pcm-pcie"), ("{\n}\n", '"{"'), ("{test_info: {", '"{test_info: {"')]:
             path = self.folder / "some.txt"
             path.write_text(text)

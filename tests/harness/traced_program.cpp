@@ -6,12 +6,14 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "drivers_patch/counter_report.hpp"
 #include "drivers_patch/objects.hpp"
-#include "microbench/run/counted_provider.hpp"
+#include "microbench/run/call_counter.hpp"
 #include "nic_sim/cluster.hpp"
+#include "verbs/resources.hpp"
 
 namespace verbscope::test {
 namespace {
@@ -27,85 +29,53 @@ void check(int error) {
   if (error != 0) throw std::runtime_error("verbs failed: " + std::to_string(error));
 }
 
+constexpr Transport transport_of(ibv_qp_type type) {
+  return type == IBV_QPT_RC ? Transport::rc : type == IBV_QPT_UC ? Transport::uc : Transport::ud;
+}
+
 // A device with its memory.
 struct Machine {
-  explicit Machine(Provider& verbs) : provider(verbs), memory(new std::byte[kMemory + 4096]) {
-    context = provider.open("sim0");
-    pd = provider.alloc_pd(context);
-    mr = provider.reg_mr(pd, base(), kMemory, kAccess);
-  }
-  ~Machine() {
-    for (ibv_qp* qp : qps) provider.destroy_qp(qp);
-    for (ibv_ah* ah : ahs) provider.destroy_ah(ah);
-    for (ibv_cq* cq : cqs) provider.destroy_cq(cq);
-    provider.dereg_mr(mr);
-    provider.dealloc_pd(pd);
-    provider.close(context);
-  }
+  explicit Machine(Provider& provider)
+      : memory(new std::byte[kMemory + 4096]), device(provider, "sim0"), pd(device), mr(pd, base(), kMemory, kAccess) {}
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
   std::byte* base() const {
     return reinterpret_cast<std::byte*>((reinterpret_cast<std::uint64_t>(memory.get()) + 4095) & ~std::uint64_t{4095});
   }
-  ibv_cq* make_cq() { return cqs.emplace_back(provider.create_cq(context, 4096, nullptr)); }
+  ibv_cq* make_cq() { return cqs.emplace_back(device, 4096).get(); }
   // The address of the node with this number.
   ibv_ah* make_ah(int node) {
-    ibv_ah_attr attr{};
-    attr.port_num = 1;
-    attr.dlid = static_cast<std::uint16_t>(node + 1);
-    return ahs.emplace_back(provider.create_ah(pd, &attr));
+    return ahs.emplace_back(pd, PathAddress{.lid = static_cast<std::uint16_t>(node + 1)}).get();
   }
-  ibv_qp* make_qp(ibv_qp_type type, ibv_cq* cq, int depth) {
-    ibv_qp_init_attr init{};
-    init.send_cq = init.recv_cq = cq;
-    init.cap = {.max_send_wr = static_cast<std::uint32_t>(depth),
-                .max_recv_wr = kRecvDepth,
-                .max_send_sge = 1,
-                .max_recv_sge = 1,
-                .max_inline_data = 128};
-    init.qp_type = type;
-    return qps.emplace_back(provider.create_qp(pd, &init));
+  Qp& make_qp(ibv_qp_type type, ibv_cq* cq, int depth) {
+    return qps.emplace_back(pd, QpOptions{.transport = transport_of(type),
+                                          .send_cq = cq,
+                                          .recv_cq = cq,
+                                          .send_depth = depth,
+                                          .recv_depth = kRecvDepth,
+                                          .max_inline = 128});
   }
 
-  Provider& provider;
+  // In the order of dependence: destroyed from the last.
   std::unique_ptr<std::byte[]> memory;
-  ibv_context* context;
-  ibv_pd* pd;
-  ibv_mr* mr;
-  std::vector<ibv_qp*> qps;
-  std::vector<ibv_ah*> ahs;
-  std::vector<ibv_cq*> cqs;
+  Device device;
+  Pd pd;
+  Mr mr;
+  std::deque<Cq> cqs;
+  std::deque<Ah> ahs;
+  std::deque<Qp> qps;
 };
 
 // Moves the QP to RTS, connected to the QP `peer` of the node with this number (ignored on UD).
-void bring_up(Machine& machine, ibv_qp* qp, const Knobs& knobs, int node, std::uint32_t peer) {
-  const bool reliable = qp->qp_type == IBV_QPT_RC, datagram = qp->qp_type == IBV_QPT_UD;
-  ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_INIT;
-  attr.port_num = 1;
-  attr.qkey = kQkey;
-  attr.qp_access_flags = kAccess;
-  int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-  check(machine.provider.modify_qp(qp, &attr, mask | (datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)));
-  attr.qp_state = IBV_QPS_RTR;
-  attr.ah_attr.port_num = 1;
-  attr.ah_attr.dlid = static_cast<std::uint16_t>(node + 1);
-  attr.path_mtu = knobs.mtu;
-  attr.dest_qp_num = peer;
-  attr.max_dest_rd_atomic = 16;
-  attr.min_rnr_timer = 1;
-  mask = IBV_QP_STATE;
-  if (!datagram) mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  if (reliable) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  check(machine.provider.modify_qp(qp, &attr, mask));
-  attr.qp_state = IBV_QPS_RTS;
-  attr.timeout = 14;
-  attr.retry_cnt = attr.rnr_retry = 7;
-  attr.max_rd_atomic = static_cast<std::uint8_t>(knobs.reads_at_once);
-  mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-  if (reliable) mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-  check(machine.provider.modify_qp(qp, &attr, mask));
+void bring_up(Qp& qp, const Knobs& knobs, int node, std::uint32_t peer) {
+  qp.to_init({.qkey = kQkey, .access = kAccess});
+  qp.to_rtr({.path = {.lid = static_cast<std::uint16_t>(node + 1)},
+             .mtu = knobs.mtu,
+             .peer_qpn = peer,
+             .max_dest_rd_atomic = 16,
+             .min_rnr_timer = 1});
+  qp.to_rts({.max_rd_atomic = static_cast<std::uint8_t>(knobs.reads_at_once)});
 }
 
 // A QP with its requests, and the number of outstanding ones.
@@ -158,8 +128,8 @@ Queue make_queue(const Knobs& knobs, ibv_qp* qp, const ibv_mr& mr, std::uint64_t
 
 void post_turn(const Knobs& knobs, Machine& machine, Queue& queue) {
   for (int left = knobs.turn; left > 0 && queue.under_way + knobs.list <= knobs.window; left -= knobs.list) {
-    ibv_mr* mr = nullptr;
-    if (knobs.registers_each) mr = machine.provider.reg_mr(machine.pd, machine.base(), 4096, kAccess);
+    std::optional<Mr> mr;
+    if (knobs.registers_each) mr.emplace(machine.pd, machine.base(), 4096, kAccess);
     ibv_send_wr* const first = &queue.wrs[queue.next];
     for (int i = 0; i < knobs.list; ++i) {
       ibv_send_wr& wr = queue.wrs[(queue.next + static_cast<std::size_t>(i)) % queue.wrs.size()];
@@ -170,7 +140,6 @@ void post_turn(const Knobs& knobs, Machine& machine, Queue& queue) {
     queue.under_way += knobs.list;
     ibv_send_wr* bad = nullptr;
     check(ibv_post_send(queue.qp, first, &bad));
-    if (mr != nullptr) check(machine.provider.dereg_mr(mr));
   }
 }
 
@@ -179,7 +148,7 @@ class Program {
   Program(const Knobs& knobs, const Profile& profile)
       : knobs_(knobs),
         cluster_(profile, 2, 1),
-        counted_(cluster_.provider(0), driver::facts_of(profile.wire), false),
+        counter_(cluster_.provider(0), driver::facts_of(profile.wire), false),
         own_(prepared()),
         peer_(cluster_.provider(1)) {
     for (int i = 0; i < knobs.spare_qps; ++i) own_.make_qp(knobs.type, own_.make_cq(), 16);
@@ -188,7 +157,6 @@ class Program {
     for (int t = 0; t < knobs.threads; ++t) make_thread();
   }
 
-  ~Program() { driver::detach_context(*own_.context); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -213,11 +181,12 @@ class Program {
  private:
   // Before the context is opened.
   Provider& prepared() {
-    if (load_profile(knobs_.cluster).wire.family != NicFamily::mlx5) return counted_;
+    Provider& provider = cluster_.provider(0);
+    if (load_profile(knobs_.cluster).wire.family != NicFamily::mlx5) return provider;
     const int needed = knobs_.spare_qps + knobs_.threads * knobs_.qps + 16;
     const int registers = knobs_.registers > 0 ? knobs_.registers : std::max(needed, 17) + 12;
-    check(counted_.set_doorbell_registers("sim0", static_cast<std::uint32_t>(registers)));
-    return counted_;
+    set_doorbell_registers(provider, "sim0", static_cast<std::uint32_t>(registers));
+    return provider;
   }
 
   void make_thread() {
@@ -226,16 +195,17 @@ class Program {
     for (int c = 0; c < knobs_.cqs; ++c) thread.cqs.push_back(own_.make_cq());
     for (int q = 0; q < knobs_.qps; ++q) {
       const std::size_t cq = static_cast<std::size_t>(q % knobs_.cqs);
-      ibv_qp* const qp = own_.make_qp(knobs_.type, thread.cqs[cq], knobs_.window);
+      Qp& qp = own_.make_qp(knobs_.type, thread.cqs[cq], knobs_.window);
       ibv_cq* const peer_cq = peer_.make_cq();
-      ibv_qp* const peer = peer_.make_qp(knobs_.type, peer_cq, 256);
-      bring_up(own_, qp, knobs_, 1, peer->qp_num);
-      bring_up(peer_, peer, knobs_, 0, qp->qp_num);
+      Qp& peer = peer_.make_qp(knobs_.type, peer_cq, 256);
+      bring_up(qp, knobs_, 1, peer.number());
+      bring_up(peer, knobs_, 0, qp.number());
       const auto remote = reinterpret_cast<std::uint64_t>(peer_.base());
-      thread.queues.push_back(make_queue(knobs_, qp, *own_.mr, remote, peer_.mr->rkey, ah_, peer->qp_num));
+      thread.queues.push_back(
+          make_queue(knobs_, qp.get(), *own_.mr.get(), remote, peer_.mr.rkey(), ah_, peer.number()));
       if (!knobs_.receives) continue;
-      post_recvs(thread, qp, kRecvDepth);
-      receivers_.push_back(qp->qp_num);
+      post_recvs(thread, qp.get(), kRecvDepth);
+      receivers_.push_back(qp.number());
     }
     if (knobs_.receives) add_senders();
   }
@@ -248,9 +218,9 @@ class Program {
       Thread& sender = senders_.emplace_back();
       sender.cqs.push_back(peer_.make_cq());
       for (const std::uint32_t to : receivers_) {
-        ibv_qp* const qp = peer_.make_qp(IBV_QPT_UD, sender.cqs.front(), knobs.window);
-        bring_up(peer_, qp, knobs, 0, 0);
-        sender.queues.push_back(make_queue(knobs, qp, *peer_.mr, 0, 0, ah_back_, to));
+        Qp& qp = peer_.make_qp(IBV_QPT_UD, sender.cqs.front(), knobs.window);
+        bring_up(qp, knobs, 0, 0);
+        sender.queues.push_back(make_queue(knobs, qp.get(), *peer_.mr.get(), 0, 0, ah_back_, to));
       }
     }
   }
@@ -364,7 +334,7 @@ class Program {
 
   const Knobs& knobs_;
   SimCluster cluster_;
-  CountedProvider counted_;
+  CallCounter counter_;
   Machine own_, peer_;
   ibv_ah *ah_ = nullptr, *ah_back_ = nullptr;
   std::deque<Thread> threads_, senders_;

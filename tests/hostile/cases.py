@@ -184,9 +184,9 @@ def outputs():
     """No output is an input, nor takes the place of what is not of its kind."""
     kept = ("letter.txt", "theirs.html", "theirs.svg", "sweep.json", "hosts.txt", "cluster.json", "b.jsonl")
     for name in kept:
-        yield Case(f"report_over_{name}", ("verbscope", "report", "a.jsonl", "-o", name), 2, says=f"{name}: .*would be lost")
+        yield Case(f"report_over_{name}", ("verbscope", "report", "a.jsonl", "-o", name), 2, says=f"{name}: .*would be overwritten")
     for name in ("letter.txt", "theirs.html", "theirs.svg", "sweep.json", "hosts.txt", "cluster.json"):
-        yield Case(f"record_over_{name}", ("send_rate", *SIM, "--out_json_file", name), 2, says=f"--out_json_file {name}: .*would be lost")
+        yield Case(f"record_over_{name}", ("send_rate", *SIM, "--out_json_file", name), 2, says=f"--out_json_file {name}: .*would be overwritten")
         yield Case(f"run_over_{name}", ("verbscope", "run", "sweep.json", "--hosts", "null", "--out", name), 2, says=f"{name}: .*lost")
         yield Case(f"reproduce_over_{name}", ("verbscope", "reproduce", "atc16", "--out", name), 2, says=f"{name}: .*lost")
         yield Case(f"validate_over_{name}", ("verbscope", "validate", "atc16", "--sample", "1", "--out", name), 2, says=f"{name}: .*lost")
@@ -194,7 +194,7 @@ def outputs():
         yield Case(f"report_over_input_{name}", ("verbscope", "report", "a.jsonl", "b.jsonl", "-o", name), 2, says="is an input")
     yield Case("run_over_its_hosts", ("verbscope", "run", "sweep.json", "--hosts", "hosts.txt", "--out", "hosts.txt"), 2, says="is an input")
     yield Case("run_over_its_sweep", ("verbscope", "run", "sweep.json", "--hosts", "null", "--out", "./sweep.json"), 2, says="is an input")
-    yield Case("plot_over_theirs", ("verbscope", "plot", "a.jsonl", "-x", "size", "-o", "theirs.svg"), 2, says="would be lost")
+    yield Case("plot_over_theirs", ("verbscope", "plot", "a.jsonl", "-x", "size", "-o", "theirs.svg"), 2, says="would be overwritten")
     yield Case("plot_over_input", ("verbscope", "plot", "x.svg", "-x", "size", "-o", "x.svg"), 2, says="is an input", files={"x.svg": b"<svg"})
     yield Case("plot_of_no_kind", ("verbscope", "plot", "a.jsonl", "-x", "size", "-o", "x.png"), 2, says=r"\.svg or \.pdf")
     for command, argv in {"report": ("report", "a.jsonl", "-o"), "run": ("run", "sweep.json", "--hosts", "null", "--out")}.items():
@@ -425,7 +425,7 @@ def imports():
     yield Case("import_own", ("verbscope", "import", "a.jsonl"), 1, says="needs no import")
     yield Case("import_over_input", ("verbscope", "import", "a.jsonl", "-o", "a.jsonl"), 2, says="is an input")
     yield Case("import_interval", ("verbscope", "import", "a.jsonl", "--interval", "0"), 2, says="--interval")
-    yield Case("export_over_text", ("verbscope", "export", "a.jsonl", "-o", "letter.txt"), 2, says="would be lost")
+    yield Case("export_over_text", ("verbscope", "export", "a.jsonl", "-o", "letter.txt"), 2, says="would be overwritten")
 
 
 def all_cases(record, cluster):

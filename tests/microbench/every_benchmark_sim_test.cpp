@@ -133,7 +133,7 @@ TEST(NoModel, ForAReceiveQueueTooShortForGroups) {
     ASSERT_TRUE(record.is_object()) << command;
     EXPECT_TRUE(record.at("prediction").is_null()) << command;
     EXPECT_THAT(record.at("result").at("no_prediction").get<std::string>(),
-                testing::HasSubstr("RECVs are too few to be fetched in groups of 16"))
+                testing::HasSubstr("RECVs are too few: the adapter fetches groups of 16"))
         << command;
   }
 }

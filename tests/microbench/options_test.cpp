@@ -74,7 +74,7 @@ TEST(Options, RefuseInvalidValues) {
   EXPECT_THAT(refusal("--fabric simulated"), HasSubstr("expected verbs, sim:NAME or null, got \"simulated\""));
   EXPECT_THAT(refusal("-m 1000"), HasSubstr("expected 256, 512, 1024, 2048 or 4096, got 1000"));
   EXPECT_THAT(refusal("-i some"), HasSubstr("expected a number from 1 to 255, got \"some\""));
-  EXPECT_THAT(refusal("-D 0"), HasSubstr("--duration: expected more than 0"));
+  EXPECT_THAT(refusal("-D 0"), HasSubstr("--duration 0: expected a time above 0"));
   EXPECT_EQ(refusal("--warmup 0"), "accepted");
   EXPECT_THAT(refusal("-c XRC"), HasSubstr("XRC"));
   EXPECT_THAT(refusal("-q 0"), HasSubstr("--qp: expected a whole number, 1 to 1048576, got \"0\""));

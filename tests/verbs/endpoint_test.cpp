@@ -237,7 +237,7 @@ TEST(CheckCompatible, InfinibandNeedsALidOnBothSides) {
 TEST(CheckCompatible, RequiresAGrhOnBothSidesOrNone) {
   Endpoint global = infiniband(2);
   global.global = true;
-  EXPECT_THAT(error_of([&] { check_compatible(infiniband(1), global); }), HasSubstr("use -x on both or on none"));
+  EXPECT_THAT(error_of([&] { check_compatible(infiniband(1), global); }), HasSubstr("-x on both sides or on none"));
 }
 
 TEST(PathTo, UsesTheLocalIndexAndThePeerAddress) {
