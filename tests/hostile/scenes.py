@@ -38,7 +38,10 @@ class Place:
 
     def records(self, name="out.jsonl"):
         path = self.folder / name
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        if not path.exists():
+            return []
+        lines = path.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last line may be half written
 
     def wait_for(self, what, seconds=30):
         end = time.monotonic() + seconds
