@@ -32,6 +32,6 @@ class Devices(BenchmarkTest):
 
     def test_inline_over_the_limit_is_refused_with_what_the_device_offers(self):
         line = self.refusal("-d", DEVICE, "-c", "RC", "-s", "20000", "-I", "20000")
-        self.assertRegex(line, r"inline.*\b20000\b.*offers (\d+)")
-        offered = int(re.search(r"offers (\d+)", line).group(1))
+        self.assertRegex(line, r"inline.*\b20000\b.*up to (\d+)")
+        offered = int(re.search(r"up to (\d+)", line).group(1))
         self.assertTrue(0 < offered < 20000, line)
