@@ -71,7 +71,7 @@ class Warnings {
   std::size_t count_ = 0;
 };
 
-// Sets the descriptor that becomes readable at a stop. A stop ends waits for output that nobody reads. -1: none.
+// Sets a descriptor that becomes readable at a stop, which ends waits for a blocked output. -1: none.
 void set_output_stop(int fd);
 
 // Writes the whole text. Errors begin with `what`. Throws as print_text does.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kTailLines = 40;
 constexpr std::size_t kLineBytes = 1000;
-// Fits a record of which every byte is escaped in JSON.
+// Large enough for a record whose every byte is escaped in JSON.
 constexpr std::size_t kAnswerBytes = kHeldRecord * 6 + 1000;
 
 // Remote text is copied to records and terminals: limits its length and keeps printable ASCII only.

@@ -171,7 +171,7 @@ void SlotSurvey::conclude_mask(bool shares) {
   }
 }
 
-// Chooses the next two of the bits that choose the slot. Skips pairs of which it is known that they cancel.
+// Chooses the next pair of slot bits to measure. Skips pairs that are known to cancel.
 void SlotSurvey::pick_two_bits() {
   do {
     if (++other_ >= bits_.size()) {

@@ -1,6 +1,6 @@
-// The server of echo_rate, which answers each request with its bytes. A pass posts the responses to what has arrived,
-// up to post_list of them with one doorbell, and never waits for more. Responses to the requests of one lane go out on
-// one queue, in order: its own, or for datagrams one that several lanes of its port share.
+// The server of echo_rate, which answers each request with its bytes. A pass posts responses to the requests that have
+// arrived, up to post_list of them with one doorbell, and does not wait for more. Responses to the requests of one lane
+// go out on one queue, in order: its own, or for datagrams one that several lanes of its port share.
 #pragma once
 
 #include <infiniband/verbs.h>

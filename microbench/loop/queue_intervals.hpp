@@ -70,7 +70,7 @@ class QueueIntervals {
       for (IntervalBounds& window : queues_) window = {};
       tally_.queue_intervals = queues_;
     } else if (noting()) {
-      tally_.queue_intervals = {};  // nobody waited for a queue that was late
+      tally_.queue_intervals = {};  // a late queue was not waited for
     }
     pending_ = queues_.size();
     if (goal_ != MeasuredInterval::kNoGoal && window_.noted() == Phase::measure) open_ = queues_.size();

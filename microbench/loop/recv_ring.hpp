@@ -33,7 +33,7 @@ RecvShape datagram_recvs(std::uint32_t count, std::uint64_t bytes, std::uint32_t
 // RECVs of a QP for `at_once` messages that may arrive at once: some to spare, so that the adapter can fetch whole
 // groups. Throws Error if the receive queue is too short for those messages.
 std::uint32_t recvs_for(const Operation& op, std::uint64_t at_once);
-// Such RECVs for messages of `payload` bytes, each of which ends where its place ends. `datagram`: with a GRH.
+// The shape of RECVs for messages of `payload` bytes, each at the end of its place. `datagram`: with a GRH.
 RecvShape end_aligned_recvs(const Operation& op, std::uint32_t payload, std::uint64_t at_once, bool datagram);
 
 class RecvRings {

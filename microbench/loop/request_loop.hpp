@@ -1,5 +1,5 @@
-// The loops of request systems: a client keeps requests outstanding, a server serves what has arrived. A system
-// supplies what is sent, how it is taken, and what is checked. Data path.
+// The loops of request systems: a client keeps requests outstanding, and a server serves requests. Each system supplies
+// the functions that send, take and check messages. Data path.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -46,7 +46,7 @@ class OperationMeter {
 // How long none of the requests on a queue has been settled, where requests can be lost.
 class SilenceTimer {
  public:
-  // Whether requests are outstanding, of which none was settled for `limit`. `settled` of `sent` requests are settled.
+  // True if requests are outstanding and none was settled for `limit`. `sent`, `settled`: their numbers so far.
   bool expired(std::uint64_t sent, std::uint64_t settled, Picos now, Picos limit) {
     if (settled != sent && settled == settled_) return now - since_ >= limit;
     settled_ = settled;
@@ -70,7 +70,7 @@ struct ClientLoopState {
 // is a ClientLoopState with
 // - ask(node, end): sends requests until enough are outstanding,
 // - drained(): nothing is outstanding,
-// - take(node, meter, end): takes what has arrived and counts it; returns how much, or -1,
+// - take(node, meter, end): takes and counts completed requests; returns their number, or -1,
 // - wait(node, idle, end): nothing has arrived.
 // ask() and wait() return false, and take() -1, with `end` set after a failure.
 template <Node N, class Client>
