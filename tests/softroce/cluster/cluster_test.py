@@ -148,7 +148,7 @@ class Cluster(unittest.TestCase):
             self.assertEqual((device["name"], device["software"], port["state"], port["link_layer"], port["netdev"]),
                              ("rxe0", True, "ACTIVE", "Ethernet", "eth1"))
             self.assertIn(f"0000:0000:0000:0000:0000:ffff:0a09:000{node.number}", [gid["gid"] for gid in port["gids"]])
-            self.assertTrue(any("rxe0 is made of software" in finding["what"] for finding in report["findings"]))
+            self.assertTrue(any("rxe0 is a software device" in finding["what"] for finding in report["findings"]))
 
     def test_03_a_killed_client_fails_its_point_only(self):
         self.start_sweep(self.sweep(points=[{"duration": "1000s"}, {"iters": 300}]))
