@@ -150,9 +150,9 @@ Axis result_axis(double lowest, double highest, bool logarithmic, std::size_t ma
 
 std::string tick_text(double value, bool bytes) {
   constexpr double kPlain = 1e7;
-  constexpr std::array<std::pair<double, char>, 3> kUnits = {{{0x1p30, 'G'}, {0x1p20, 'M'}, {0x1p10, 'k'}}};
+  constexpr std::array<std::pair<double, char>, 3> kBinaryUnits = {{{0x1p30, 'G'}, {0x1p20, 'M'}, {0x1p10, 'k'}}};
   if (bytes) {
-    for (const auto& [unit, letter] : kUnits) {
+    for (const auto& [unit, letter] : kBinaryUnits) {
       if (value >= unit && std::fmod(value, unit) == 0) return fmt::format("{:g}{}", value / unit, letter);
     }
   }
