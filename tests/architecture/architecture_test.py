@@ -148,6 +148,12 @@ class Pages(unittest.TestCase):
         for page in self.PAGES:
             self.assertEqual(architecture.check_files_named(ROOT, page), [])
 
+    def test_a_source_that_is_named_without_its_folder_exists(self):
+        files = {"docs/x.md": "`switch.cpp` and `port.hpp`\n", "nic_sim/net/switch.cpp": ""}
+        with Tree(files) as root:
+            self.assertEqual(architecture.check_files_named(root, "docs/x.md"),
+                             ["docs/x.md: no file is called port.hpp"])
+
     def test_what_pages_quote_is_in_the_files(self):
         for page in self.PAGES:
             self.assertEqual(architecture.check_quotes(ROOT, page), [])

@@ -162,11 +162,21 @@ def check_links(root, rules):
 
 
 def check_files_named(root, page):
-    """Every file of the project that the page names in backquotes exists, but for what a build or a run makes."""
-    named = re.findall(r"`((?:[a-z0-9_.-]+/)+[a-z0-9_-]+\.[a-z]+)`", (root / page).read_text())
+    """Every file of the project that the page names in backquotes exists, except those that a build or a run makes. A C++
+    source may be named without its folder."""
+    text = (root / page).read_text()
+    named = re.findall(r"`((?:[a-z0-9_.-]+/)+[a-z0-9_-]+\.[a-z]+)`", text)
     made = ("build", "results/local/", ".../")
-    return [f"{page}: {name} does not exist" for name in sorted(set(named))
-            if not name.startswith(made) and not (root / name).is_file()]
+    complaints = [f"{page}: {name} does not exist" for name in sorted(set(named))
+                  if not name.startswith(made) and not (root / name).is_file()]
+    without_folder = set(re.findall(r"`([a-z0-9_-]+\.[ch]pp)`", text))
+    return complaints + [f"{page}: no file is called {name}" for name in sorted(without_folder - source_names(root))]
+
+
+def source_names(root):
+    """The names of all C++ sources, without their folders."""
+    folders = [folder for folder in root.iterdir() if folder.is_dir() and not folder.name.startswith(("build", "."))]
+    return {source.name for folder in folders for source in folder.rglob("*.[ch]pp")}
 
 
 def check_quotes(root, page):
