@@ -88,7 +88,7 @@ struct QpFacts {
   std::uint32_t max_send_sge = 1;
   std::uint32_t max_recv_sge = 1;
   std::uint32_t reads_at_once = 0;      // READs and atomics that the connection allows; 0: unknown
-  std::uint32_t doorbell_register = 0;  // number by wire/doorbell_registers.hpp
+  std::uint32_t doorbell_register = 0;  // number by wire/doorbell.hpp
   bool shared_register = false;
   bool signal_all = false;  // sq_sig_all
   bool adopted = false;     // its creation was not seen; the values above are from a query

@@ -58,7 +58,7 @@ class Provider {
   virtual ibv_context* open(const std::string& name) = 0;
   virtual int close(ibv_context* context) = 0;
   // Inline receive for QPs of the transport created from now on: payloads of up to `bytes`, in messages by `verb`,
-  // arrive where the driver copies them from (wire/inline_receive.hpp). 0 disables it. EOPNOTSUPP if the device has
+  // arrive where the driver copies them from (wire/wqe.hpp). 0 disables it. EOPNOTSUPP if the device has
   // none, EINVAL if `bytes` exceeds its limit.
   virtual int set_inline_recv(ibv_context* context, Transport transport, Verb verb, std::uint32_t bytes) = 0;
   // The number of doorbell registers that a context of device `name`, opened from now on, shares among its QPs. 0: the

@@ -20,7 +20,7 @@ class Fabric {
   virtual Provider& provider(int side) = 0;  // side 0 or 1
   virtual std::string device() const = 0;    // its name for Provider::open
 
-  // The Node of the thread that runs the tests (verbs/node.hpp).
+  // The Node of the thread that runs the tests (machine/node.hpp).
   virtual Picos now() = 0;
   virtual void idle() = 0;
   virtual void watch(const void* memory, std::size_t bytes) = 0;

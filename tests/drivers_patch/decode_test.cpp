@@ -1,5 +1,5 @@
 // Decoding of WQEs that are laid out by hand: every opcode, inline data at block borders, the end of the queue, and
-// invalid memory. Sizes are those of the drivers' structures (sources in wire/wqe_segments.hpp).
+// invalid memory. Sizes are those of the drivers' structures (sources in wire/nic_family.hpp).
 #include "drivers_patch/queue_memory/decode.hpp"
 
 #include <gtest/gtest.h>
