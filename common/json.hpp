@@ -126,6 +126,21 @@ class JsonFields {
     return has(key) ? require<T>(key, min, max) : fallback;
   }
 
+  // Converts the text of a required key. If `convert` throws Error, the message names the key.
+  template <class Convert>
+  auto parse(const std::string& key, Convert convert) {
+    return convert_text(key, require<std::string>(key), convert);
+  }
+  // Likewise for a text that the caller read.
+  template <class Convert>
+  auto convert_text(const std::string& key, const std::string& text, Convert convert) const {
+    try {
+      return convert(text);
+    } catch (const Error& error) {
+      fail_key(key, error.what());
+    }
+  }
+
   // at: the value of a required key; has: true if the key exists. Both count as reading it.
   const Json& at(const std::string& key);
   bool has(const std::string& key);

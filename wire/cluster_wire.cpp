@@ -3,9 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <string_view>
 
 #include "common/error.hpp"
 
@@ -21,80 +24,10 @@ const PcieGeneration& find_generation(int generation) {
        kPcieGenerations.back().generation);
 }
 
-// Reads the parameters of one section and checks their ranges. Every message begins with file and key.
-class Parameters {
- public:
-  explicit Parameters(JsonFields& section) : section_(section) {}
-
-  std::int64_t integer(const std::string& key, std::int64_t low, std::int64_t high) {
-    const auto value = read<std::int64_t>(key);
-    if (value < low || value > high) section_.fail_key(key, fmt::format("{} is outside {} to {}", value, low, high));
-    return value;
-  }
-  Bytes bytes(const std::string& key, std::int64_t low, std::int64_t high) {
-    return Bytes(static_cast<std::uint64_t>(integer(key, low, high)));
-  }
-  Bytes power_of_two(const std::string& key, std::int64_t low, std::int64_t high) {
-    const Bytes value = bytes(key, low, high);
-    if (!std::has_single_bit(value.value)) section_.fail_key(key, fmt::format("{} is not a power of two", value.value));
-    return value;
-  }
-  double number(const std::string& key, double low, double high) {
-    const auto value = read<double>(key);
-    if (!(value >= low && value <= high))
-      section_.fail_key(key, fmt::format("{} is outside {} to {}", value, low, high));
-    return value;
-  }
-  // The generation determines the rate, so any other value is an error.
-  double lane_rate(const std::string& key, int generation) {
-    constexpr double kRounded = 0.01;
-    const double known = find_generation(generation).lane_mb_per_s;
-    const auto value = read<double>(key);
-    if (!(std::abs(value - known) <= kRounded * known)) {
-      section_.fail_key(
-          key, fmt::format("{} contradicts pcie_generation {}, which has {:.4g} per lane", value, generation, known));
-    }
-    return value;
-  }
-  // A text that `from` accepts.
-  template <class From>
-  auto word(const std::string& key, From from) {
-    const auto text = read<std::string>(key);
-    try {
-      return from(text);
-    } catch (const Error& error) {
-      section_.fail_key(key, error.what());
-    }
-  }
-  bool has(const std::string& key) { return section_.has(key); }
-
- private:
-  template <class T>
-  T read(const std::string& key) {
-    return json_value<T>(read_parameter(section_, key, section_.where()), section_.where() + ": " + key);
-  }
-
-  JsonFields& section_;
-};
-
-PcieLink read_link(Parameters& parameters) {
-  PcieLink link;
-  link.generation = static_cast<int>(parameters.integer("pcie_generation", 1, 6));
-  link.lanes = static_cast<int>(parameters.integer("pcie_lanes", kPcieWidths.front(), kPcieWidths.back()));
-  link.lane_mb_per_s = parameters.lane_rate("pcie_lane_mb_per_s", link.generation);
-  link.request_header = parameters.bytes("pcie_request_header_bytes", 0, 64);
-  link.completion_header = parameters.bytes("pcie_completion_header_bytes", 0, 64);
-  link.mps = parameters.power_of_two("pcie_mps_bytes", 128, 4096);
-  link.mrrs = parameters.power_of_two("pcie_mrrs_bytes", 128, 4096);
-  link.rcb = parameters.power_of_two("pcie_rcb_bytes", 64, static_cast<std::int64_t>(link.mps.value));
-  return link;
-}
-
-}  // namespace
-
-Json read_parameter(JsonFields& section, const std::string& key, const std::string& where) {
+// Reads a parameter of `section`: its value, after a check of its source.
+Json read_parameter(JsonFields& section, const std::string& key) {
   constexpr std::array<std::string_view, 4> kSources{"documented", "measured", "calibrated", "assumed"};
-  JsonFields parameter(section.at(key), where + ": " + key);
+  JsonFields parameter(section.at(key), section.where() + ": " + key);
   const auto source = parameter.require<std::string>("source");
   if (std::find(kSources.begin(), kSources.end(), source) == kSources.end()) {
     parameter.fail_key("source",
@@ -110,49 +43,30 @@ Json read_parameter(JsonFields& section, const std::string& key, const std::stri
   return value;
 }
 
-ClusterWire read_cluster_wire(const Json& profile, const std::string& where) {
-  JsonFields file(profile, where);
-  if (const auto schema = file.require<std::string>("schema"); schema != kClusterSchema) {
-    file.fail_key("schema",
-                  fmt::format("{} is not supported; this program reads \"{}\"", dump_json(schema), kClusterSchema));
+// The generation determines the rate, so any other value is an error.
+double lane_rate(ParameterSection& parameters, const std::string& key, int generation) {
+  constexpr double kRounded = 0.01, kAny = std::numeric_limits<double>::max();
+  const double known = find_generation(generation).lane_mb_per_s;
+  const double value = parameters.number(key, -kAny, kAny);
+  if (!(std::abs(value - known) <= kRounded * known)) {
+    parameters.fail(
+        key, fmt::format("{} contradicts pcie_generation {}, which has {:.4g} per lane", value, generation, known));
   }
-  ClusterWire cluster;
-  cluster.name = file.require<std::string>("name");
-  JsonFields section = file.object("wire");
-  Parameters parameters(section);
-  cluster.pcie = read_link(parameters);
-  cluster.family = parameters.word("nic_family", nic_family_from);
-  if (parameters.has("link_type")) cluster.link_type = parameters.word("link_type", link_type_from);
-  cluster.ports = static_cast<int>(parameters.integer("ports", 1, 8));
-  cluster.port_rate = BytesPerSecond{parameters.number("port_gbit_per_s", 0.1, 10'000) * 1e9 / 8};
-  cluster.mtu = parameters.power_of_two("mtu_bytes", 256, 4096);
-  cluster.blueflame_max = parameters.bytes("blueflame_max_bytes", 0, 4096);
-  cluster.cqe_bytes = parameters.power_of_two("cqe_bytes", 32, 128);
-  cluster.doorbell_bytes = parameters.power_of_two("doorbell_bytes", 4, 8);
-  cluster.max_inline = parameters.bytes("max_inline_bytes", 0, 1024);
-  cluster.recv_prefetch = static_cast<int>(parameters.power_of_two("recv_prefetch_wqes", 1, 1024).value);
-  section.reject_unknown();
-  return cluster;
+  return value;
 }
 
-ClusterWire with_pcie(ClusterWire cluster, std::optional<int> generation, std::optional<int> lanes) {
-  if (generation && *generation != cluster.pcie.generation) {
-    const PcieGeneration& other = find_generation(*generation);
-    cluster.pcie.generation = other.generation;
-    cluster.pcie.lane_mb_per_s = other.lane_mb_per_s;
-    cluster.pcie.request_header = other.request_header;
-    cluster.pcie.completion_header = other.completion_header;
-  }
-  if (lanes) {
-    if (std::find(kPcieWidths.begin(), kPcieWidths.end(), *lanes) == kPcieWidths.end()) {
-      fail("PCIe x{}: no such width; allowed are x{}", *lanes, fmt::join(kPcieWidths, ", x"));
-    }
-    cluster.pcie.lanes = *lanes;
-  }
-  return cluster;
+PcieLink read_link(ParameterSection& parameters) {
+  PcieLink link;
+  link.generation = parameters.integer("pcie_generation", 1, 6);
+  link.lanes = parameters.integer("pcie_lanes", kPcieWidths.front(), kPcieWidths.back());
+  link.lane_mb_per_s = lane_rate(parameters, "pcie_lane_mb_per_s", link.generation);
+  link.request_header = parameters.bytes("pcie_request_header_bytes", 0, 64);
+  link.completion_header = parameters.bytes("pcie_completion_header_bytes", 0, 64);
+  link.mps = parameters.power_of_two("pcie_mps_bytes", 128, 4096);
+  link.mrrs = parameters.power_of_two("pcie_mrrs_bytes", 128, 4096);
+  link.rcb = parameters.power_of_two("pcie_rcb_bytes", 64, static_cast<int>(link.mps.value));
+  return link;
 }
-
-namespace {
 
 constexpr double kBytesPerGbit = 1e9 / 8;
 constexpr int kLargest = 1 << 30;  // upper limit for all numbers of a record
@@ -179,6 +93,78 @@ void each_number(Wire& wire, Visit&& visit) {
 
 }  // namespace
 
+template <class T>
+T ParameterSection::read(const std::string& key) {
+  return json_value<T>(read_parameter(fields_, key), fields_.where() + ": " + key);
+}
+
+std::string ParameterSection::text(const std::string& key) {
+  return read<std::string>(key);
+}
+
+double ParameterSection::number(const std::string& key, double low, double high) {
+  const auto value = read<double>(key);
+  if (!(value >= low && value <= high)) fail(key, fmt::format("{} is outside {} to {}", value, low, high));
+  return value;
+}
+
+int ParameterSection::integer(const std::string& key, int low, int high) {
+  const auto value = read<std::int64_t>(key);
+  if (value < low || value > high) fail(key, fmt::format("{} is outside {} to {}", value, low, high));
+  return static_cast<int>(value);
+}
+
+Bytes ParameterSection::bytes(const std::string& key, int low, int high) {
+  return Bytes(static_cast<std::uint64_t>(integer(key, low, high)));
+}
+
+Bytes ParameterSection::power_of_two(const std::string& key, int low, int high) {
+  const Bytes value = bytes(key, low, high);
+  if (!std::has_single_bit(value.value)) fail(key, fmt::format("{} is not a power of two", value.value));
+  return value;
+}
+
+ClusterWire read_cluster_wire(const Json& profile, const std::string& where) {
+  JsonFields file(profile, where);
+  if (const auto schema = file.require<std::string>("schema"); schema != kClusterSchema) {
+    file.fail_key("schema",
+                  fmt::format("{} is not supported; this program reads \"{}\"", dump_json(schema), kClusterSchema));
+  }
+  ClusterWire cluster;
+  cluster.name = file.require<std::string>("name");
+  ParameterSection parameters(file.object("wire"));
+  cluster.pcie = read_link(parameters);
+  cluster.family = parameters.word("nic_family", nic_family_from);
+  if (parameters.has("link_type")) cluster.link_type = parameters.word("link_type", link_type_from);
+  cluster.ports = parameters.integer("ports", 1, 8);
+  cluster.port_rate = BytesPerSecond{parameters.number("port_gbit_per_s", 0.1, 10'000) * 1e9 / 8};
+  cluster.mtu = parameters.power_of_two("mtu_bytes", 256, 4096);
+  cluster.blueflame_max = parameters.bytes("blueflame_max_bytes", 0, 4096);
+  cluster.cqe_bytes = parameters.power_of_two("cqe_bytes", 32, 128);
+  cluster.doorbell_bytes = parameters.power_of_two("doorbell_bytes", 4, 8);
+  cluster.max_inline = parameters.bytes("max_inline_bytes", 0, 1024);
+  cluster.recv_prefetch = static_cast<int>(parameters.power_of_two("recv_prefetch_wqes", 1, 1024).value);
+  parameters.done();
+  return cluster;
+}
+
+ClusterWire with_pcie(ClusterWire cluster, std::optional<int> generation, std::optional<int> lanes) {
+  if (generation && *generation != cluster.pcie.generation) {
+    const PcieGeneration& other = find_generation(*generation);
+    cluster.pcie.generation = other.generation;
+    cluster.pcie.lane_mb_per_s = other.lane_mb_per_s;
+    cluster.pcie.request_header = other.request_header;
+    cluster.pcie.completion_header = other.completion_header;
+  }
+  if (lanes) {
+    if (std::find(kPcieWidths.begin(), kPcieWidths.end(), *lanes) == kPcieWidths.end()) {
+      fail("PCIe x{}: no such width; allowed are x{}", *lanes, fmt::join(kPcieWidths, ", x"));
+    }
+    cluster.pcie.lanes = *lanes;
+  }
+  return cluster;
+}
+
 Json to_json(const ClusterWire& wire) {
   Json json{{"nic_family", to_string(wire.family)}, {"port_gbit_per_s", wire.port_rate.value / kBytesPerGbit}};
   if (wire.link_type != LinkType::infiniband) json["link_type"] = to_string(wire.link_type);
@@ -189,15 +175,8 @@ Json to_json(const ClusterWire& wire) {
 ClusterWire wire_from_json(const Json& json, const std::string& where) {
   JsonFields fields(json, where);
   ClusterWire wire;
-  const auto word = [&fields](const char* key, auto from) {
-    try {
-      return from(fields.require<std::string>(key));
-    } catch (const Error& error) {
-      fields.fail_key(key, error.what());
-    }
-  };
-  wire.family = word("nic_family", nic_family_from);
-  if (fields.has("link_type")) wire.link_type = word("link_type", link_type_from);
+  wire.family = fields.parse("nic_family", nic_family_from);
+  if (fields.has("link_type")) wire.link_type = fields.parse("link_type", link_type_from);
   wire.port_rate = BytesPerSecond{fields.require<double>("port_gbit_per_s", 1e-3, kLargest) * kBytesPerGbit};
   each_number(wire, [&fields]<class T>(const char* name, T& value, int min) {
     value = fields.require<T>(name, static_cast<T>(min), static_cast<T>(kLargest));

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "common/json.hpp"
 #include "common/units.hpp"
@@ -35,10 +36,34 @@ struct ClusterWire {
 // ill-typed key, a value out of range, or a parameter without source or cite.
 ClusterWire read_cluster_wire(const Json& profile, const std::string& where);
 
-// Reads a parameter of a profile: {"value": v, "source": "documented|calibrated|assumed", "cite": "..."}. Returns the
-// value of `key` in `section` (called `where` in messages). Throws Error if source or cite is missing or empty, or if
-// the source is none of these.
-Json read_parameter(JsonFields& section, const std::string& key, const std::string& where);
+// Reads the parameters of a section of a profile: {"value": v, "source": "documented|measured|calibrated|assumed",
+// "cite": "..."}; a calibrated one also has "row", the published point that it was calibrated on. Throws Error with
+// file and key for a missing or ill-typed parameter, one without source, cite or row, and a value out of range.
+class ParameterSection {
+ public:
+  explicit ParameterSection(JsonFields fields) : fields_(std::move(fields)) {}
+
+  double number(const std::string& key, double low, double high);
+  int integer(const std::string& key, int low, int high);
+  Bytes bytes(const std::string& key, int low, int high);
+  Bytes power_of_two(const std::string& key, int low, int high);
+  // Converts a text; `from` throws Error if it is invalid.
+  template <class From>
+  auto word(const std::string& key, From from) {
+    return fields_.convert_text(key, text(key), from);
+  }
+  bool has(const std::string& key) { return fields_.has(key); }
+  [[noreturn]] void fail(const std::string& key, const std::string& message) const { fields_.fail_key(key, message); }
+  // Call after the last parameter: throws Error if the section has others.
+  void done() const { fields_.reject_unknown(); }
+
+ private:
+  template <class T>
+  T read(const std::string& key);
+  std::string text(const std::string& key);
+
+  JsonFields fields_;
+};
 
 // Returns `cluster` with another slot. The generation sets the lane rate and the header sizes (kPcieGenerations). MPS,
 // MRRS and RCB stay, because the host sets them. Throws Error for an unknown generation or width.

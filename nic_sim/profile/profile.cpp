@@ -1,14 +1,9 @@
 #include "nic_sim/profile/profile.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <string>
 
 #include "common/json.hpp"
 #include "common/paths.hpp"
@@ -18,55 +13,27 @@ namespace {
 
 constexpr Bytes kMaxHeaders{256};  // a generous limit for the headers of a packet
 
-// Reads the parameters of one section. All must be present, and none may be unknown.
-class Section {
+constexpr int kMaxBytes = 1 << 30;
+
+// A section of the simulator.
+class Section : public ParameterSection {
  public:
   Section(JsonFields& file, const std::string& name)
-      : where_(file.where() + ": " + name), fields_(file.at(name), where_) {}
+      : ParameterSection(JsonFields(file.at(name), file.where() + ": " + name)) {}
 
-  double number(const std::string& key, double min, double max) {
-    const double value = json_value<double>(read_parameter(fields_, key, where_), where_ + ": " + key);
-    if (!(value >= min && value <= max)) {
-      fields_.fail_key(key, fmt::format("{} is outside {} to {}", value, min, max));
-    }
-    return value;
-  }
   // A key in ns.
   Picos time(const std::string& key, double min = 0) {
     constexpr double kSecond = 1e9;
     return Picos(std::llround(number(key, min, kSecond) * 1e3));
   }
-  Bytes bytes(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count(key, 1 << 30))); }
-  Bytes bytes_or_zero(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count_or_zero(key, 1 << 30))); }
-  int count(const std::string& key, int max) { return whole(key, 1, max); }
-  // A key whose value is one of the names in `table`. Messages call it `what`.
-  template <class Table>
-  auto word(const std::string& key, const std::string& what, const Table& table) {
-    const auto name = json_value<std::string>(read_parameter(fields_, key, where_), where_ + ": " + key);
-    try {
-      return value_named(table, what, name);
-    } catch (const Error& error) {
-      fields_.fail_key(key, error.what());
-    }
-  }
   BytesPerSecond gbits(const std::string& key) { return BytesPerSecond{number(key, 0.001, 10'000) * 1e9 / 8}; }
-  int count_or_zero(const std::string& key, int max) { return whole(key, 0, max); }
-  bool has(const std::string& key) { return fields_.has(key); }
-  [[noreturn]] void fail(const std::string& key, const std::string& what) const { fields_.fail_key(key, what); }
-  void done() const { fields_.reject_unknown(); }
-
- private:
-  int whole(const std::string& key, int min, int max) {
-    const int value = json_value<int>(read_parameter(fields_, key, where_), where_ + ": " + key);
-    if (value < min || value > max) {
-      fields_.fail_key(key, fmt::format("{} is outside {} to {}", value, min, max));
-    }
-    return value;
-  }
-
-  std::string where_;
-  JsonFields fields_;
 };
+
+// Converts a text to the value that has this name in `table`. Messages call it `what`.
+template <class Table>
+auto named(const Table& table, const char* what) {
+  return [&table, what](const std::string& text) { return value_named(table, what, text); };
+}
 
 constexpr double kMinInterval = 100;  // ns; timers of congestion control are simulated interval by interval
 
@@ -75,32 +42,33 @@ constexpr double kMinPoll = 0.03;  // ns
 
 HostProfile read_host(JsonFields& file) {
   Section s(file, "host");
-  HostProfile host{.cores = s.count("cores", 1024),
-                   .post_call = s.time("post_call_ns"),
-                   .post_wqe = s.time("post_wqe_ns"),
-                   .wc_line = s.time("wc_line_ns"),
-                   .doorbell = s.time("doorbell_ns"),
-                   .poll_call = s.time("poll_call_ns", kMinPoll),
-                   .poll_cqe = s.time("poll_cqe_ns"),
-                   .poll_memory = s.time("poll_memory_ns", kMinPoll),
-                   .atomic_add = s.time("atomic_add_ns"),
-                   .line_transfer = s.time("line_transfer_ns"),
-                   .spinners_at_once = static_cast<std::uint32_t>(s.count("spinners_at_once", 1024)),
-                   .spinner_share = s.number("spinner_share", 0, 1),
-                   .queue_lines = static_cast<std::uint32_t>(s.count("queue_lines", 64)),
-                   .event_wakeup = s.time("event_wakeup_ns"),
-                   .post_recv_call = s.time("post_recv_call_ns"),
-                   .post_recv_wqe = s.time("post_recv_wqe_ns"),
-                   .register_call = s.time("register_call_ns"),
-                   .register_page = s.time("register_page_ns"),
-                   .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", HostProfile::kMaxWcBuffers)),
-                   .memory_read = s.time("memory_read_ns"),
-                   .memory_read_jitter = s.time("memory_read_jitter_ns"),
-                   .dram = s.time("dram_ns"),
-                   .outstanding_misses = static_cast<std::uint64_t>(s.count("outstanding_misses", 1024)),
-                   .slow_read_probability = s.number("slow_read_probability", 0, 1),
-                   .slow_read_extra = s.time("slow_read_extra_ns"),
-                   .memory_write = s.time("memory_write_ns")};
+  HostProfile host{
+      .cores = s.integer("cores", 1, 1024),
+      .post_call = s.time("post_call_ns"),
+      .post_wqe = s.time("post_wqe_ns"),
+      .wc_line = s.time("wc_line_ns"),
+      .doorbell = s.time("doorbell_ns"),
+      .poll_call = s.time("poll_call_ns", kMinPoll),
+      .poll_cqe = s.time("poll_cqe_ns"),
+      .poll_memory = s.time("poll_memory_ns", kMinPoll),
+      .atomic_add = s.time("atomic_add_ns"),
+      .line_transfer = s.time("line_transfer_ns"),
+      .spinners_at_once = static_cast<std::uint32_t>(s.integer("spinners_at_once", 1, 1024)),
+      .spinner_share = s.number("spinner_share", 0, 1),
+      .queue_lines = static_cast<std::uint32_t>(s.integer("queue_lines", 1, 64)),
+      .event_wakeup = s.time("event_wakeup_ns"),
+      .post_recv_call = s.time("post_recv_call_ns"),
+      .post_recv_wqe = s.time("post_recv_wqe_ns"),
+      .register_call = s.time("register_call_ns"),
+      .register_page = s.time("register_page_ns"),
+      .wc_buffers = static_cast<std::uint64_t>(s.integer("wc_buffers_lines", 1, HostProfile::kMaxWcBuffers)),
+      .memory_read = s.time("memory_read_ns"),
+      .memory_read_jitter = s.time("memory_read_jitter_ns"),
+      .dram = s.time("dram_ns"),
+      .outstanding_misses = static_cast<std::uint64_t>(s.integer("outstanding_misses", 1, 1024)),
+      .slow_read_probability = s.number("slow_read_probability", 0, 1),
+      .slow_read_extra = s.time("slow_read_extra_ns"),
+      .memory_write = s.time("memory_write_ns")};
   s.done();
   return host;
 }
@@ -111,8 +79,8 @@ LinkProfile read_link(JsonFields& file) {
                    .host_share = s.number("host_share", 0.01, 1),
                    .mmio_gap = s.time("mmio_gap_ns"),
                    .propagation = s.time("propagation_ns"),
-                   .read_tags = static_cast<std::uint64_t>(s.count("read_tags", 1024)),
-                   .posted_credits = s.bytes("posted_credits_bytes")};
+                   .read_tags = static_cast<std::uint64_t>(s.integer("read_tags", 1, 1024)),
+                   .posted_credits = s.bytes("posted_credits_bytes", 1, kMaxBytes)};
   s.done();
   return link;
 }
@@ -127,8 +95,8 @@ DcqcnProfile read_dcqcn(Section& s) {
   time("dcqcn_alpha_timer_ns", dcqcn.alpha_timer);
   time("dcqcn_increase_timer_ns", dcqcn.increase_timer);
   if (s.has("dcqcn_gain")) dcqcn.gain = s.number("dcqcn_gain", 1e-6, 1);
-  if (s.has("dcqcn_increase_bytes")) dcqcn.increase_bytes = s.bytes("dcqcn_increase_bytes");
-  if (s.has("dcqcn_fast_recovery")) dcqcn.fast_recovery = s.count("dcqcn_fast_recovery", 1000);
+  if (s.has("dcqcn_increase_bytes")) dcqcn.increase_bytes = s.bytes("dcqcn_increase_bytes", 1, kMaxBytes);
+  if (s.has("dcqcn_fast_recovery")) dcqcn.fast_recovery = s.integer("dcqcn_fast_recovery", 1, 1000);
   if (s.has("dcqcn_additive_gbit_per_s")) dcqcn.additive = s.gbits("dcqcn_additive_gbit_per_s");
   if (s.has("dcqcn_hyper_gbit_per_s")) dcqcn.hyper = s.gbits("dcqcn_hyper_gbit_per_s");
   if (s.has("dcqcn_least_gbit_per_s")) dcqcn.min_rate = s.gbits("dcqcn_least_gbit_per_s");
@@ -137,14 +105,14 @@ DcqcnProfile read_dcqcn(Section& s) {
 
 NicProfile read_nic(JsonFields& file) {
   Section s(file, "nic");
-  NicProfile nic{.requester_units = s.count("requester_units", 1024),
+  NicProfile nic{.requester_units = s.integer("requester_units", 1, 1024),
                  .front_end = s.time("front_end_ns"),
                  .doorbell_wqe = s.time("doorbell_wqe_ns"),
                  .blueflame_wqe = s.time("blueflame_wqe_ns"),
                  .wqe_block = s.time("wqe_block_ns"),
                  .gather = s.time("gather_ns"),
                  .next_packet = s.time("next_packet_ns"),
-                 .responder_units = s.count("responder_units", 1024),
+                 .responder_units = s.integer("responder_units", 1, 1024),
                  .handle_ack = s.time("handle_ack_ns"),
                  .handle_response = s.time("handle_response_ns"),
                  .receive_packet = s.time("receive_packet_ns"),
@@ -155,47 +123,47 @@ NicProfile read_nic(JsonFields& file) {
                  .read_response = s.time("read_response_ns"),
                  .atomic_packet = s.time("atomic_packet_ns"),
                  .atomic_operation = s.time("atomic_operation_ns"),
-                 .atomic_slots = static_cast<std::uint64_t>(s.count("atomic_slots", 1 << 20)),
-                 .atomic_slot_lowest_bit = s.count_or_zero("atomic_slot_lowest_bit", 32),
+                 .atomic_slots = static_cast<std::uint64_t>(s.integer("atomic_slots", 1, 1 << 20)),
+                 .atomic_slot_lowest_bit = s.integer("atomic_slot_lowest_bit", 0, 32),
                  .transmit = s.time("transmit_ns"),
-                 .wqe_cache = s.bytes("wqe_cache_bytes"),
-                 .sent_wqe_cache = s.bytes("sent_wqe_cache_bytes"),
-                 .sent_wqe_replacement = s.word("sent_wqe_replacement", "replacement", kReplacements),
+                 .wqe_cache = s.bytes("wqe_cache_bytes", 1, kMaxBytes),
+                 .sent_wqe_cache = s.bytes("sent_wqe_cache_bytes", 1, kMaxBytes),
+                 .sent_wqe_replacement = s.word("sent_wqe_replacement", named(kReplacements, "replacement")),
                  .reread_wqe = s.time("reread_wqe_ns"),
-                 .wqe_fetch_ahead = s.bytes("wqe_fetch_ahead_bytes"),
-                 .qp_context = s.bytes("qp_context_bytes"),
-                 .qp_responder_context = s.bytes("qp_responder_context_bytes"),
-                 .qp_context_cache = s.bytes("qp_context_cache_bytes"),
-                 .qp_responder_context_cache = s.bytes_or_zero("qp_responder_context_cache_bytes"),
-                 .near_qp_contexts = static_cast<std::uint64_t>(s.count("near_qp_contexts", 1 << 20)),
+                 .wqe_fetch_ahead = s.bytes("wqe_fetch_ahead_bytes", 1, kMaxBytes),
+                 .qp_context = s.bytes("qp_context_bytes", 1, kMaxBytes),
+                 .qp_responder_context = s.bytes("qp_responder_context_bytes", 1, kMaxBytes),
+                 .qp_context_cache = s.bytes("qp_context_cache_bytes", 1, kMaxBytes),
+                 .qp_responder_context_cache = s.bytes("qp_responder_context_cache_bytes", 0, kMaxBytes),
+                 .near_qp_contexts = static_cast<std::uint64_t>(s.integer("near_qp_contexts", 1, 1 << 20)),
                  .far_qp_context = s.time("far_qp_context_ns"),
                  .qp_context_miss = s.time("qp_context_miss_ns"),
-                 .qp_context_reads = static_cast<std::uint64_t>(s.count("qp_context_reads", 1024)),
-                 .translation_cache = s.bytes("translation_cache_bytes"),
-                 .input_buffer = s.bytes("input_buffer_bytes"),
-                 .ack_coalescing = s.count("ack_coalescing_messages", 1024)};
-  if (s.has("ack_timeout_floor")) nic.ack_timeout_floor = s.count_or_zero("ack_timeout_floor", 31);
-  if (s.has("ack_timeout_factor")) nic.ack_timeout_factor = s.count("ack_timeout_factor", 64);
+                 .qp_context_reads = static_cast<std::uint64_t>(s.integer("qp_context_reads", 1, 1024)),
+                 .translation_cache = s.bytes("translation_cache_bytes", 1, kMaxBytes),
+                 .input_buffer = s.bytes("input_buffer_bytes", 1, kMaxBytes),
+                 .ack_coalescing = s.integer("ack_coalescing_messages", 1, 1024)};
+  if (s.has("ack_timeout_floor")) nic.ack_timeout_floor = s.integer("ack_timeout_floor", 0, 31);
+  if (s.has("ack_timeout_factor")) nic.ack_timeout_factor = s.integer("ack_timeout_factor", 1, 64);
   if (s.has("congestion_control"))
-    nic.congestion_control = s.word("congestion_control", "congestion control", kCongestionControls);
+    nic.congestion_control = s.word("congestion_control", named(kCongestionControls, "congestion control"));
   if (nic.congestion_control == CongestionControl::dcqcn) nic.dcqcn = read_dcqcn(s);
   s.done();
   return nic;
 }
 
 SwitchProfile read_switches(Section& s, Bytes mtu) {
-  SwitchProfile switches{.buffer = s.bytes("buffer_bytes"),
+  SwitchProfile switches{.buffer = s.bytes("buffer_bytes", 1, kMaxBytes),
                          .alpha = s.number("buffer_alpha", 1.0 / 1024, 1024),
-                         .pfc_xoff = s.bytes("pfc_xoff_bytes"),
-                         .pfc_xon = s.bytes("pfc_xon_bytes"),
-                         .ecn_min = s.bytes_or_zero("ecn_kmin_bytes"),
-                         .ecn_max = s.bytes_or_zero("ecn_kmax_bytes"),
+                         .pfc_xoff = s.bytes("pfc_xoff_bytes", 1, kMaxBytes),
+                         .pfc_xon = s.bytes("pfc_xon_bytes", 1, kMaxBytes),
+                         .ecn_min = s.bytes("ecn_kmin_bytes", 0, kMaxBytes),
+                         .ecn_max = s.bytes("ecn_kmax_bytes", 0, kMaxBytes),
                          .ecn_probability = s.number("ecn_pmax", 0, 1),
-                         .rack_nodes = static_cast<std::uint32_t>(s.count_or_zero("rack_nodes", 1 << 16)),
+                         .rack_nodes = static_cast<std::uint32_t>(s.integer("rack_nodes", 0, 1 << 16)),
                          .uplinks = 0,
                          .uplink_rate = {}};
   if (switches.rack_nodes > 0) {
-    switches.uplinks = static_cast<std::uint32_t>(s.count("uplinks", 1024));
+    switches.uplinks = static_cast<std::uint32_t>(s.integer("uplinks", 1, 1024));
     switches.uplink_rate = s.gbits("uplink_gbit_per_s");
   }
   if (switches.buffer < mtu + kMaxHeaders)
@@ -217,7 +185,8 @@ FabricProfile read_fabric(JsonFields& file, const ClusterWire& wire) {
                        .port_share = s.number("port_share", 0.01, 1),
                        .loss_probability = s.number("loss_probability", 0, 1)};
   const bool ethernet = facts(wire.link_type).ethernet;
-  if (ethernet || s.has("flow_control")) fabric.flow_control = s.word("flow_control", "flow control", kFlowControls);
+  if (ethernet || s.has("flow_control"))
+    fabric.flow_control = s.word("flow_control", named(kFlowControls, "flow control"));
   if (ethernet != (fabric.flow_control != FlowControl::credits)) {
     s.fail("flow_control",
            fmt::format("link type {} needs {}", to_string(wire.link_type), ethernet ? "none or pfc" : "credits"));

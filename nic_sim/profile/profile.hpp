@@ -2,12 +2,10 @@
 // machines. It contains no rates of benchmarks. docs/simulator.md describes the parameters.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "common/enum_table.hpp"
 #include "common/json.hpp"

@@ -126,5 +126,16 @@ TEST(JsonFields, NamesMissingAndUnknownKeys) {
             "f.json: key \"wire\": key \"lanes\": expected integer, got boolean true");
 }
 
+TEST(JsonFields, NamesTheKeyOfATextThatCannotBeConverted) {
+  const auto parse = [](JsonFields& f) {
+    f.parse("x", [](const std::string& text) -> int { fail("{} is bad", text); });
+  };
+  EXPECT_EQ(field_error(R"({"x": "abc"})", parse), "f.json: key \"x\": abc is bad");
+  EXPECT_EQ(field_error(R"({"x": 1})", parse), "f.json: key \"x\": expected string, got number 1");
+  EXPECT_EQ(field_error("{}", parse), "f.json: key \"x\" is missing");
+  const Json json{{"x", "7"}};
+  EXPECT_EQ(JsonFields(json, "f.json").parse("x", [](const std::string& text) { return std::stoi(text); }), 7);
+}
+
 }  // namespace
 }  // namespace verbscope

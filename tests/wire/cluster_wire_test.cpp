@@ -83,6 +83,17 @@ TEST(ClusterWire, ErrorNamesMissingOrUnknownKey) {
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::StartsWith("x.json"), testing::HasSubstr("wire")));
 }
 
+TEST(ClusterWire, ErrorInARecordNamesAMissingKeyOnce) {
+  Json json = to_json(read_cluster_wire(cib_profile(), "x.json"));
+  json.erase("nic_family");
+  try {
+    wire_from_json(json, "record");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "record: key \"nic_family\" is missing");
+  }
+}
+
 TEST(ClusterWire, RefusesOtherSchema) {
   Json profile = cib_profile();
   profile["schema"] = "verbscope.cluster/2";
