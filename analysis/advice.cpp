@@ -352,7 +352,7 @@ class Adviser {
       add(fmt::format("QPs of its own for each thread instead of one for {:g}", sharing), without,
           Json{{"threads_per_qp", 1}}, false);
     } else if (!registers.empty() && registers != "exclusive" && prediction_ &&
-               prediction_->wire.family == NicFamily::mlx5) {
+               facts(prediction_->wire.family).several_doorbell_registers) {
       add("a doorbell register of its own for each thread", without, Json{{"uars", "exclusive"}}, false);
     }
   }

@@ -2,7 +2,6 @@
 // notification for a completion event. Shared by the model, the simulated device and the tracer.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "common/units.hpp"

@@ -54,6 +54,8 @@ struct FamilyFacts {
   // True if BlueFlame also requires data in the WQE: inline payload, or a READ, which mlx4_post_send treats as inline.
   bool blueflame_needs_inline;
   InlineReceive inline_receive;
+  // True if a context has several doorbell registers, whose number the user can set. mlx4 has one per context.
+  bool several_doorbell_registers;
 };
 
 inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
@@ -70,7 +72,8 @@ inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
      .writes_empty_elements = true,
      .fixed_slots = true,
      .blueflame_needs_inline = true,
-     .inline_receive = InlineReceive::in_recv},
+     .inline_receive = InlineReceive::in_recv,
+     .several_doorbell_registers = false},
     {.value = NicFamily::mlx5,
      .name = "mlx5",
      .driver = "mlx5_core",
@@ -84,7 +87,8 @@ inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
      .writes_empty_elements = false,
      .fixed_slots = false,
      .blueflame_needs_inline = false,
-     .inline_receive = InlineReceive::in_cqe},
+     .inline_receive = InlineReceive::in_cqe,
+     .several_doorbell_registers = true},
 }};
 static_assert(in_order(kFamilies));
 

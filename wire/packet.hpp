@@ -31,6 +31,9 @@ inline constexpr Bytes kPreamble{8};         // before a frame, including its de
 inline constexpr Bytes kInterpacketGap{12};  // after a frame
 inline constexpr Bytes kPayloadPad{4};       // the payload of a packet is padded to this (BTH PadCnt, section 9.2)
 
+// Bytes of the longest message: section 9.7.7.
+inline constexpr std::uint32_t kLongestMessage = 1u << 31;
+
 enum class LinkType : std::uint8_t { infiniband, roce_v2 };
 
 struct LinkFacts {

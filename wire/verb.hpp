@@ -29,6 +29,8 @@ struct VerbFacts {
 
 // Maximum of outstanding READs and atomics per QP on mlx4 and mlx5 devices (max_qp_rd_atom of ibv_query_device).
 inline constexpr std::uint32_t kMaxReads = 16;
+// The RNR retry count of an RC QP that retries without a limit.
+inline constexpr std::uint8_t kRnrRetryForever = 7;
 
 inline constexpr EnumTable<Verb, VerbFacts> kVerbs{{
     {.value = Verb::send,

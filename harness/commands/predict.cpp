@@ -125,7 +125,7 @@ std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOption
           ->capture_default_str(),
       command.add_option("-c,--connection", o.connection, "RC, UC or UD")->type_name("WORD")->capture_default_str(),
       command.add_option("-s,--size", o.size, "payload")
-          ->transform(bytes_between(0, std::uint64_t{1} << 31))
+          ->transform(bytes_between(0, kLongestMessage))
           ->type_name("BYTES"),
       command.add_option("-I,--inline_size", o.inline_size, "largest payload that is sent inline")
           ->transform(bytes_between(0, 1 << 16))

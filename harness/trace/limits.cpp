@@ -206,7 +206,7 @@ class BottleneckEstimate {
   }
 
   void add_register(const QueueUse& use, const QpSummary& qp, double posts, double mmio_ns) {
-    if (posts == 0 || !qp.facts.shared_register || profile_.wire.family != NicFamily::mlx5) return;
+    if (posts == 0 || !qp.facts.shared_register || !facts(profile_.wire.family).several_doorbell_registers) return;
     Register& shared = registers_[{qp.context, qp.facts.doorbell_register}];
     shared.threads.insert(use.thread);
     shared.posts += posts;

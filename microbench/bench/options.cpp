@@ -8,12 +8,12 @@
 #include "common/record.hpp"
 #include "counters/sources.hpp"
 #include "nic_sim/cluster.hpp"
+#include "wire/packet.hpp"
 
 namespace verbscope {
 
 namespace {
 
-constexpr std::uint32_t kMaxMessage = 1u << 31;  // bytes: IBTA vol. 1, section 9.7.7: messages of 0 to 2^31 bytes
 constexpr std::uint32_t kMaxDepth = 1u << 20;
 constexpr std::uint64_t kMaxIters = 1ull << 50;
 constexpr std::uint32_t kMaxThreads = 4096;
@@ -24,7 +24,7 @@ void add_operation_options(OptionTable& table, Options& o) {
   table.group("The operation");
   table.choice<Transport>("-c,--connection", o.connection, names_and_values(kTransports), "transport");
   table.unsupported("--connection", {"DC", "XRC", "SRD", "RawEth"});
-  table.bytes("-s,--size", o.size, 0u, kMaxMessage, "payload (default 64; 0 with --header_only)");
+  table.bytes("-s,--size", o.size, 0u, kLongestMessage, "payload (default 64; 0 with --header_only)");
   table.flag("--header_only", o.header_only, "send a 4-byte immediate and no payload");
   table.integer("-l,--post_list", o.post_list, 1u, kMaxDepth, "work requests in one ibv_post_send");
   table.bytes("-I,--inline_size", o.inline_size, 0u, 1u << 16, "largest payload that is sent inline");
