@@ -1,9 +1,7 @@
 #include "pcie_model/costs.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstddef>
 #include <numeric>
 
 #include "common/error.hpp"
@@ -23,6 +21,36 @@ std::uint64_t inline_chunks(std::uint64_t fixed, std::uint64_t payload, std::uin
   const std::uint64_t first = boundary - kInlineHeader.value - fixed % boundary;
   if (payload <= first) return 1;
   return 1 + divide_up(payload - first, boundary - kInlineHeader.value);
+}
+
+std::uint64_t packet_count(Bytes payload, Bytes mtu) {
+  return std::max<std::uint64_t>(1, divide_up(payload.value, mtu.value));
+}
+
+// Full packets need no padding, since an MTU is a multiple of 4.
+std::uint64_t padded(Bytes payload) {
+  return round_up(payload.value, kPayloadPad.value);
+}
+
+// Bytes of `packets` packets with `content` bytes in total, plus what the link adds to each. Only a single packet can
+// be shorter than the smallest frame: a last packet has at least 4 bytes of content.
+Bytes occupied(LinkType link, std::uint64_t packets, std::uint64_t content) {
+  const LinkFacts& added = facts(link);
+  const std::uint64_t frames = packets * added.overhead.value + content;
+  return Bytes(std::max(frames, added.min_frame.value) + packets * added.gap.value);
+}
+
+// Number of aligned pieces of `size` bytes that overlap with `length` bytes at `address`.
+std::uint64_t pieces_touched(std::uint64_t address, std::uint64_t length, std::uint64_t size) {
+  return (address + length - 1) / size - address / size + 1;
+}
+
+std::uint64_t completions(const PcieLink& link, std::uint64_t address, std::uint64_t length) {
+  std::uint64_t count = 0;
+  for (std::uint64_t done = 0; done < length; done += link.mrrs.value) {
+    count += pieces_touched(address + done, std::min(length - done, link.mrrs.value), link.rcb.value);
+  }
+  return count;
 }
 
 }  // namespace
@@ -59,27 +87,6 @@ SendQueueLayout send_queue_layout(NicFamily family, Transport transport, WqeSize
   return {Bytes(stride), Bytes(stride * std::bit_ceil(slots))};
 }
 
-namespace {
-
-std::uint64_t packet_count(Bytes payload, Bytes mtu) {
-  return std::max<std::uint64_t>(1, divide_up(payload.value, mtu.value));
-}
-
-// Full packets need no padding, since an MTU is a multiple of 4.
-std::uint64_t padded(Bytes payload) {
-  return round_up(payload.value, kPayloadPad.value);
-}
-
-// Bytes of `packets` packets with `content` bytes in total, plus what the link adds to each. Only a single packet can
-// be shorter than the smallest frame: a last packet has at least 4 bytes of content.
-Bytes occupied(LinkType link, std::uint64_t packets, std::uint64_t content) {
-  const LinkFacts& added = facts(link);
-  const std::uint64_t frames = packets * added.overhead.value + content;
-  return Bytes(std::max(frames, added.min_frame.value) + packets * added.gap.value);
-}
-
-}  // namespace
-
 Bytes request_bytes(Verb verb, Transport transport, Bytes payload, bool immediate, Bytes mtu, LinkType link) {
   const Bytes carried = facts(verb).carries_payload ? payload : Bytes(0);
   const std::uint64_t packets = packet_count(carried, mtu);
@@ -94,23 +101,6 @@ Bytes response_bytes(Verb verb, Bytes payload, Bytes mtu, LinkType link) {
   const std::uint64_t once = std::min<std::uint64_t>(packets, 2) * kAeth.value + facts(verb).response_header.value;
   return occupied(link, packets, once + padded(carried));
 }
-
-namespace {
-
-// Number of aligned pieces of `size` bytes that overlap with `length` bytes at `address`.
-std::uint64_t pieces_touched(std::uint64_t address, std::uint64_t length, std::uint64_t size) {
-  return (address + length - 1) / size - address / size + 1;
-}
-
-std::uint64_t completions(const PcieLink& link, std::uint64_t address, std::uint64_t length) {
-  std::uint64_t count = 0;
-  for (std::uint64_t done = 0; done < length; done += link.mrrs.value) {
-    count += pieces_touched(address + done, std::min(length - done, link.mrrs.value), link.rcb.value);
-  }
-  return count;
-}
-
-}  // namespace
 
 PciePerOp dma_read(const PcieLink& link, std::uint64_t address, Bytes length) {
   PciePerOp cost;
@@ -179,14 +169,6 @@ PciePerOp ring_read_mean(const PcieLink& link, Bytes ring, Bytes step, Bytes len
     add_weighted(mean, dma_read(link, 0, length - before_end), weight);
   }
   return mean;
-}
-
-void add_weighted(PciePerOp& sum, const PciePerOp& part, double weight) {
-  std::array<const double*, sizeof(PciePerOp) / sizeof(double)> parts{};
-  std::size_t next = 0;
-  PciePerOp::each(part, [&](const char*, const double& value) { parts[next++] = &value; });
-  next = 0;
-  PciePerOp::each(sum, [&](const char*, double& value) { value += weight * *parts[next++]; });
 }
 
 }  // namespace verbscope

@@ -1,13 +1,10 @@
 #include "pcie_model/predict.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <bit>
 
 #include "common/error.hpp"
 #include "pcie_model/costs.hpp"
-#include "pcie_model/rates.hpp"
 #include "wire/doorbell.hpp"
 #include "wire/wqe.hpp"
 
@@ -17,8 +14,6 @@ namespace {
 
 constexpr int kMaxQueueDepth = 1 << 20;
 constexpr std::int64_t kMaxOffset = 4095;  // a payload's offset in a page
-constexpr std::uint64_t kMaxMessage = std::uint64_t{1}
-                                      << 31;  // the longest message (InfiniBand Architecture Specification 1.3)
 
 void check_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {
   if (value < low || value > high) fail("{} {}: must be from {} to {}", what, value, low, high);
@@ -53,16 +48,21 @@ void check_message(const ClusterWire& cluster, const VerbShape& shape) {
     fail("payload of {} is {} B; it must be {} B", verb.name, shape.payload.value, kAtomicBytes);
   }
   check_range("payload offset", static_cast<std::int64_t>(shape.payload_offset.value), 0, kMaxOffset);
-  if (shape.payload.value > kMaxMessage)
-    fail("payload of {} B: a message has at most {} B", shape.payload.value, kMaxMessage);
+  if (shape.payload.value > kLongestMessage)
+    fail("payload of {} B: a message has at most {} B", shape.payload.value, kLongestMessage);
   if (shape.ports_used) check_range("number of ports", *shape.ports_used, 1, cluster.ports);
+}
+
+// The inline capability of the QP: at least a payload that is inline.
+Bytes inline_capability(const VerbShape& shape) {
+  return std::max(shape.max_inline_cap, shape.inlined ? shape.payload : Bytes(0));
 }
 
 void check_requester(const ClusterWire& cluster, const VerbShape& shape) {
   if (!facts(shape.verb).requests)
     fail("{} is not sent by a requester; predict the receiver instead", to_string(shape.verb));
   check_message(cluster, shape);
-  const Bytes requested = std::max(shape.max_inline_cap, shape.inlined ? shape.payload : Bytes(0));
+  const Bytes requested = inline_capability(shape);
   if (requested > cluster.max_inline) {
     fail("inline size {} B: {} allows at most {} B", requested.value, cluster.name, cluster.max_inline.value);
   }
@@ -127,9 +127,8 @@ void add_recv(const ClusterWire& cluster, const VerbShape& shape, Prediction& ou
 PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, const WqeSize& wqe, PostMethod method) {
   PciePerOp reads;
   if (method == PostMethod::doorbell) {
-    const SendQueueLayout queue = send_queue_layout(
-        cluster.family, shape.transport, wqe, std::max(shape.max_inline_cap, shape.inlined ? shape.payload : Bytes(0)),
-        !shape.header_only, shape.send_queue_depth);
+    const SendQueueLayout queue = send_queue_layout(cluster.family, shape.transport, wqe, inline_capability(shape),
+                                                    !shape.header_only, shape.send_queue_depth);
     const auto list = static_cast<std::uint64_t>(shape.post_list);
     const std::uint64_t step = shape.post_step > 0 ? static_cast<std::uint64_t>(shape.post_step) : list;
     const Bytes each = kWqeBlock * static_cast<std::uint64_t>(wqe.lines());
@@ -160,6 +159,73 @@ CpuStores requester_stores(const ClusterWire& cluster, const VerbShape& shape, c
     cpu.stores += posts;
   }
   return cpu;
+}
+
+// Useful bandwidth of DMA reads: bandwidth * RCB / (RCB + completion header), as in section 5.2.1 of Kalia et al., ATC
+// 2016.
+BytesPerSecond dma_read_bandwidth(const PcieLink& link) {
+  const auto rcb = static_cast<double>(link.rcb.value);
+  return BytesPerSecond{link.bandwidth().value * rcb / (rcb + static_cast<double>(link.completion_header.value))};
+}
+
+// Write-combined lines per second: bandwidth / (64 + request header), from the same section.
+double mmio_lines_per_second(const PcieLink& link) {
+  return link.bandwidth().value / static_cast<double>(kCacheLine.value + link.request_header.value);
+}
+
+// What an operation uses besides its PCIe events.
+struct ResourceUse {
+  double dma_read_bytes = 0;  // payload of the read completions, without headers
+  Bytes wire_out;
+  Bytes wire_in;
+};
+
+// Sets binding and bound_mops from the bounds. Precondition: at least one bound.
+void set_binding(Prediction& prediction) {
+  // Bounds may differ by rounding only (mmio and pcie_to_nic of an inline BlueFlame post). Then the first one is
+  // chosen, which is more specific.
+  const RateBound* smallest = &prediction.bounds.front();
+  for (const RateBound& bound : prediction.bounds) {
+    if (bound.mops < smallest->mops * (1 - 1e-9)) smallest = &bound;
+  }
+  prediction.binding = smallest->resource;
+  prediction.bound_mops = smallest->mops;
+}
+
+// Sets bounds, binding and bound_mops. Precondition: pcie, wqe_lines, method and shape are set.
+void set_bounds(Prediction& prediction, const ClusterWire& cluster, const ResourceUse& use) {
+  const auto add = [&](const char* resource, double per_second, double per_op) {
+    if (per_op > 0) prediction.bounds.push_back({resource, per_second / per_op * 1e-6});
+  };
+  const double link = cluster.pcie.bandwidth().value;
+  const double wire = cluster.port_rate.value * prediction.shape.ports_used.value_or(cluster.ports);
+  const bool blueflame = prediction.method == PostMethod::blueflame;
+  add("mmio", mmio_lines_per_second(cluster.pcie), blueflame ? prediction.wqe_lines : 0);
+  add("dma_read", dma_read_bandwidth(cluster.pcie).value, use.dma_read_bytes);
+  add("pcie_to_nic", link, prediction.pcie.bytes_to_nic);
+  add("pcie_to_host", link, prediction.pcie.bytes_to_host);
+  add("wire_out", wire, static_cast<double>(use.wire_out.value));
+  add("wire_in", wire, static_cast<double>(use.wire_in.value));
+
+  set_binding(prediction);
+}
+
+struct ResourceTime {
+  std::string resource;
+  double us = 0;  // per operation
+};
+
+std::vector<ResourceTime> times_of(const std::vector<PredictedPart>& parts) {
+  std::vector<ResourceTime> times;
+  for (const PredictedPart& part : parts) {
+    if (part.per_op == 0) continue;
+    for (const RateBound& bound : part.prediction.bounds) {
+      auto known = std::ranges::find(times, bound.resource, &ResourceTime::resource);
+      if (known == times.end()) known = times.insert(times.end(), {bound.resource, 0});
+      known->us += part.per_op / bound.mops;
+    }
+  }
+  return times;
 }
 
 }  // namespace
@@ -245,34 +311,33 @@ Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape)
   return out;
 }
 
-namespace {
-
-void add_weighted(CpuStores& to, const CpuStores& what, double weight) {
-  to.ring_bytes += weight * what.ring_bytes;
-  to.record_bytes += weight * what.record_bytes;
-  to.mmio_bytes += weight * what.mmio_bytes;
-  to.stores += weight * what.stores;
-}
-
-struct ResourceTime {
-  std::string resource;
-  double us = 0;  // per operation
-};
-
-std::vector<ResourceTime> times_of(const std::vector<PredictedPart>& parts) {
-  std::vector<ResourceTime> times;
-  for (const PredictedPart& part : parts) {
-    if (part.per_op == 0) continue;
-    for (const RateBound& bound : part.prediction.bounds) {
-      auto known = std::ranges::find(times, bound.resource, &ResourceTime::resource);
-      if (known == times.end()) known = times.insert(times.end(), {bound.resource, 0});
-      known->us += part.per_op / bound.mops;
-    }
+WqePrediction predict_wqes(const ClusterWire& cluster, Bytes wqe_bytes, int wqes) {
+  constexpr std::uint64_t kLargestWqe = 1024;
+  constexpr int kMaxWqes = 32768;
+  if (wqe_bytes.value < 1 || wqe_bytes.value > kLargestWqe) {
+    fail("WQE size {} B: must be from 1 to {} B", wqe_bytes.value, kLargestWqe);
   }
-  return times;
-}
+  if (wqes < 1 || wqes > kMaxWqes) fail("number of WQEs {}: must be from 1 to {}", wqes, kMaxWqes);
+  const PcieLink& link = cluster.pcie;
+  const auto count = static_cast<std::uint64_t>(wqes);
+  const std::uint64_t lines = divide_up(wqe_bytes.value, kCacheLine.value);
+  const Bytes slot = kCacheLine * lines;
 
-}  // namespace
+  WqePrediction out;
+  out.cluster = cluster.name;
+  out.wqe_bytes = wqe_bytes;
+  out.wqes = wqes;
+  out.lines_per_wqe = static_cast<int>(lines);
+  out.mmio_bytes_to_nic = (kCacheLine + link.request_header) * (count * lines);
+  const PciePerOp read = dma_read(link, 0, slot * count);
+  out.doorbell_bytes_to_nic =
+      cluster.doorbell_bytes + link.request_header + Bytes(static_cast<std::uint64_t>(read.bytes_to_nic));
+  out.dma_read_mb_per_s = dma_read_bandwidth(link).value * 1e-6;
+  out.mmio_lines_per_us = mmio_lines_per_second(link) * 1e-6;
+  out.dma_read_limit_mops = out.dma_read_mb_per_s / static_cast<double>(slot.value);
+  out.mmio_limit_mops = out.mmio_lines_per_us / static_cast<double>(lines);
+  return out;
+}
 
 Prediction predict_together(const std::string& role, const std::vector<PredictedPart>& parts) {
   if (parts.empty()) fail("predict_together needs at least one part");

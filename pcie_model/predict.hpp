@@ -46,6 +46,15 @@ struct CpuStores {
   double record_bytes = 0;  // doorbell record in host memory
   double mmio_bytes = 0;    // doorbells and write-combined lines
   double stores = 0;        // store instructions: one per 8 bytes, plus one per doorbell and per doorbell record
+
+  // As PcieEvents::each.
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("ring_bytes", self.ring_bytes);
+    visit("record_bytes", self.record_bytes);
+    visit("mmio_bytes", self.mmio_bytes);
+    visit("stores", self.stores);
+  }
 };
 
 // How the adapter receives the WQE.

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "common/enum_table.hpp"
-#include "common/error.hpp"
 #include "wire/cluster_wire.hpp"
 
 namespace verbscope {
@@ -25,24 +24,6 @@ static_assert(in_order(kMethodNames));
 
 std::string_view method_name(PostMethod method) {
   return row_of(kMethodNames, method).name;
-}
-
-template <class Parse>
-auto parsed(JsonFields& fields, const std::string& key, Parse parse) {
-  try {
-    return parse(fields.require<std::string>(key));
-  } catch (const Error& error) {
-    fields.fail_key(key, error.what());
-  }
-}
-
-// Visits the members of CpuStores by name, for reading and writing.
-template <class Cpu, class Visit>
-void each_cpu(Cpu& cpu, Visit&& visit) {
-  visit("ring_bytes", cpu.ring_bytes);
-  visit("record_bytes", cpu.record_bytes);
-  visit("mmio_bytes", cpu.mmio_bytes);
-  visit("stores", cpu.stores);
 }
 
 std::string describe(const VerbShape& shape) {
@@ -80,8 +61,8 @@ Json to_json(const VerbShape& shape) {
 VerbShape shape_from_json(const Json& config, const std::string& where) {
   JsonFields fields(config, where);
   VerbShape shape;
-  if (fields.has("verb")) shape.verb = parsed(fields, "verb", verb_from);
-  if (fields.has("connection")) shape.transport = parsed(fields, "connection", transport_from);
+  if (fields.has("verb")) shape.verb = fields.parse("verb", verb_from);
+  if (fields.has("connection")) shape.transport = fields.parse("connection", transport_from);
   shape.header_only = fields.optional<bool>("header_only", false);
   shape.immediate = fields.optional<bool>("immediate", false);
   const VerbFacts& verb = facts(shape.verb);
@@ -114,7 +95,7 @@ Json to_json(const Prediction& prediction) {
   Json events = Json::object();
   PciePerOp::each(prediction.pcie, [&](const char* name, double value) { events[name] = value; });
   Json cpu = Json::object();
-  each_cpu(prediction.cpu, [&](const char* name, double value) { cpu[name] = value; });
+  CpuStores::each(prediction.cpu, [&](const char* name, double value) { cpu[name] = value; });
   Json bounds = Json::object();
   for (const RateBound& bound : prediction.bounds) bounds[bound.resource] = bound.mops;
   return {{"cluster", prediction.wire.name},
@@ -141,12 +122,12 @@ Prediction prediction_from_json(const Json& json, const std::string& where) {
   out.wqe_bytes = Bytes(fields.require<std::uint64_t>("wqe_bytes"));
   out.wqe_lines = fields.require<int>("wqe_lines");
   out.method =
-      parsed(fields, "method", [](const std::string& text) { return value_named(kMethodNames, "post method", text); });
+      fields.parse("method", [](const std::string& text) { return value_named(kMethodNames, "post method", text); });
   JsonFields events = fields.object("pcie_per_op");
   PciePerOp::each(out.pcie, [&](const char* name, double& value) { value = events.require<double>(name); });
   events.reject_unknown();
   JsonFields cpu = fields.object("cpu_per_op");
-  each_cpu(out.cpu, [&](const char* name, double& value) { value = cpu.require<double>(name); });
+  CpuStores::each(out.cpu, [&](const char* name, double& value) { value = cpu.require<double>(name); });
   cpu.reject_unknown();
   JsonFields bounds = fields.object("bounds_mops");
   for (const auto& [resource, mops] : fields.at("bounds_mops").items()) {
@@ -185,7 +166,7 @@ std::string format_table(const Prediction& prediction) {
   text += "PCIe, per operation\n";
   PciePerOp::each(prediction.pcie, row);
   text += "CPU, per operation\n";
-  each_cpu(prediction.cpu, row);
+  CpuStores::each(prediction.cpu, row);
   text += "bounds, Mops\n";
   for (const RateBound& bound : prediction.bounds) {
     const bool binds = bound.resource == prediction.binding;

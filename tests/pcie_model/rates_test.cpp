@@ -1,11 +1,10 @@
 // Rate bounds, the published figures of Kalia et al., ATC 2016, and links of other generations.
-#include "pcie_model/rates.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/json.hpp"
 #include "pcie_model/costs.hpp"
+#include "pcie_model/predict.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {
