@@ -17,8 +17,7 @@ namespace verbscope {
 
 namespace {
 
-constexpr int kBacklog = 1024;           // requests that may wait for rdma_accept
-constexpr std::uint8_t kRnrForever = 7;  // as QpSend::rnr_retry
+constexpr int kBacklog = 1024;  // requests that may wait for rdma_accept
 
 // The IP address of a GID, with a port.
 sockaddr_storage socket_address(const ibv_gid& gid, std::uint16_t port) {
@@ -48,7 +47,7 @@ rdma_conn_param parameters(const CmDepths& depths, std::uint32_t qpn) {
   param.initiator_depth = depths.initiator;
   param.responder_resources = depths.responder;
   param.retry_count = kRetryCount;
-  param.rnr_retry_count = kRnrForever;
+  param.rnr_retry_count = kRnrRetryForever;
   param.qp_num = qpn;
   return param;
 }

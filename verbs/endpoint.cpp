@@ -17,6 +17,12 @@ namespace verbscope {
 namespace {
 
 constexpr std::array kGidTypes = {IBV_GID_TYPE_IB, IBV_GID_TYPE_ROCE_V1, IBV_GID_TYPE_ROCE_V2};
+constexpr std::uint32_t k24Bits = (1u << 24) - 1;  // QP numbers and PSNs (IBTA vol. 1, Base Transport Header)
+constexpr std::uint8_t kHopLimit = 64;             // enough for any data centre; RoCE v2 copies it into the IP header
+
+const char* link_layer_name(std::uint8_t link_layer) {
+  return link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
+}
 
 // Larger is better.
 int rank(const ibv_gid_entry& entry) {
@@ -181,16 +187,6 @@ PathAddress path_to(const Endpoint& local, const Endpoint& peer) {
   return path;
 }
 
-namespace {
-
-constexpr std::uint32_t k24Bits = (1u << 24) - 1;  // QP numbers and PSNs (IBTA vol. 1, Base Transport Header)
-
-const char* link_layer_name(std::uint8_t link_layer) {
-  return link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
-}
-
-}  // namespace
-
 Endpoint make_endpoint(const Device& device, const GidChoice& gid, const Qp& qp, std::uint32_t psn,
                        std::uint32_t qkey) {
   Endpoint endpoint;
@@ -250,9 +246,10 @@ Endpoint endpoint_from_json(const Json& json, const std::string& where) {
   return endpoint;
 }
 
+// IBV_MTU_256 is 1, and each next code is twice as large.
 int mtu_bytes(ibv_mtu mtu) {
   return 128 << static_cast<int>(mtu);
-}  // IBV_MTU_256 is 1, and each next code is twice as large
+}
 
 ibv_mtu mtu_from_bytes(int bytes) {
   constexpr std::array kMtus = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096};
@@ -260,12 +257,6 @@ ibv_mtu mtu_from_bytes(int bytes) {
   if (found == kMtus.end()) fail("MTU {} (allowed: 256, 512, 1024, 2048, 4096 bytes)", bytes);
   return *found;
 }
-
-namespace {
-
-constexpr std::uint8_t kHopLimit = 64;  // enough for any data centre; RoCE v2 copies it into the IP header
-
-}  // namespace
 
 ibv_ah_attr ah_attributes(const PathAddress& path) {
   ibv_ah_attr attr{};

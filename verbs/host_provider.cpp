@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "wire/doorbell.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope {
 
@@ -40,9 +41,6 @@ bool is_mlx5(ibv_context* context) {
   return std::filesystem::read_symlink(link, error).filename() == "mlx5_core";
 }
 
-// A 64-byte CQE has room for 32 bytes of payload (rdma-core 44, providers/mlx5: copy_to_scat of the CQE's first half).
-constexpr std::uint32_t kMlx5InlineRecv = 32;
-
 }  // namespace
 
 std::vector<std::string> HostProvider::device_names() {
@@ -67,10 +65,11 @@ int HostProvider::close(ibv_context* context) {
 
 // mlx5 calls it scatter to CQE and reads the variable when it creates a QP (rdma-core 44, providers/mlx5/verbs.c,
 // use_scatter_to_cqe). Other drivers have no setting that libibverbs can reach.
-int HostProvider::set_inline_recv(ibv_context* context, Transport transport, Verb, std::uint32_t bytes) {
-  if (bytes > 0 && (!is_mlx5(context) || !facts(transport).receives_in_cqe)) return EOPNOTSUPP;
-  if (!is_mlx5(context)) return 0;
-  if (bytes > kMlx5InlineRecv) return EINVAL;
+int HostProvider::set_inline_recv(ibv_context* context, Transport transport, Verb verb, std::uint32_t bytes) {
+  if (!is_mlx5(context)) return bytes > 0 ? EOPNOTSUPP : 0;
+  const InlineReceiveRoom room = inline_receive_room(NicFamily::mlx5, transport, verb, facts(NicFamily::mlx5).cqe);
+  if (bytes > 0 && room.place == InlineReceive::nowhere) return EOPNOTSUPP;
+  if (bytes > room.max_payload.value) return EINVAL;
   return setenv("MLX5_SCATTER_TO_CQE", bytes > 0 ? "1" : "0", 1) == 0 ? 0 : errno;
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <optional>
@@ -37,10 +36,7 @@ constexpr std::array kCapabilities = {
 // End of the search for the inline limit: far above the capacity of a WQE of 64 blocks of 64 bytes.
 constexpr int kInlineSearchEnd = 1 << 16;
 
-std::string device_name(const Pd& pd) {
-  const ibv_device* device = pd.get()->context->device;
-  return device == nullptr ? "the device" : device->name;
-}
+constexpr const char* kBuilderInterface = "the ibv_wr_* interface";
 
 // The fields that ibv_qp_init_attr and ibv_qp_init_attr_ex share.
 template <class Attr>
@@ -126,9 +122,9 @@ std::optional<std::string> refused_capability(const Pd& pd, const QpOptions& opt
   if (options.builder) {
     QpOptions plain = options;
     plain.builder = false;
-    if (device_accepts(pd, plain)) fail("not supported by {}: the ibv_wr_* interface", device_name(pd));
+    if (device_accepts(pd, plain)) fail_unsupported(device_name(*pd->context), kBuilderInterface);
   }
-  const std::string what = fmt::format("create {} QP on {}", to_string(options.transport), device_name(pd));
+  const std::string what = fmt::format("create {} QP on {}", to_string(options.transport), device_name(*pd->context));
   ibv_device_attr device{};
   if (pd.provider().query_device(pd.get()->context, &device) == 0) {
     const auto beyond = beyond_attributes(device, options);
@@ -152,7 +148,7 @@ Qp::Qp(const Pd& pd, const QpOptions& options)
     : Owned(pd.provider(), create_qp(pd, options)), transport_(options.transport) {
   if (options.builder) builder_ = provider().qp_to_qp_ex(get());
   notify_created(builder_, init_attributes<ibv_qp_init_attr>(options).cap, options.signal_all);
-  if (options.builder && builder_ == nullptr) fail("not supported by {}: the ibv_wr_* interface", device_name(pd));
+  if (options.builder && builder_ == nullptr) fail_unsupported(device_name(*pd->context), kBuilderInterface);
 }
 
 void Qp::modify(ibv_qp_attr& attr, int mask, const char* transition) {

@@ -1,9 +1,11 @@
-// Rules of QPs for providers that check them themselves: state transitions, and the ibv_wr_* interface.
+// Rules for providers that check calls themselves: how a call fails, state transitions of QPs, and the ibv_wr_*
+// interface.
 #pragma once
 
 #include <infiniband/verbs.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -11,6 +13,12 @@
 #include "wire/transport.hpp"
 
 namespace verbscope {
+
+// The result of a failed call that returns an object, as in libibverbs: null and errno.
+inline std::nullptr_t no_object(int error) {
+  errno = error;
+  return nullptr;
+}
 
 // True if ibv_modify_qp with `mask` may move a QP of `transport` from `from` to `to`, for the states RESET, INIT, RTR,
 // RTS and ERR. As the kernel decides (drivers/infiniband/core/verbs.c, ib_modify_qp_is_ok and its table), except RESET

@@ -55,7 +55,7 @@ ibv_comp_channel* create_comp_channel(const Device& device) {
   ibv_comp_channel* channel = device.provider().create_comp_channel(device.get());
   if (channel == nullptr) {
     const int error = errno;
-    if (is_unsupported(error)) fail("not supported by {}: completion events", device.name());
+    if (is_unsupported(error)) fail_unsupported(device.name(), "completion events");
     fail("create a completion channel on {}: {}", device.name(), errno_text(error));
   }
   return channel;
@@ -68,12 +68,12 @@ ibv_srq* create_srq(const Pd& pd, int depth, int sge) {
   ibv_srq* srq = pd.provider().create_srq(pd.get(), &attr);
   if (srq != nullptr) return srq;
   const int error = errno;
-  const char* const name = pd.get()->context->device->name;
-  if (is_unsupported(error)) fail("not supported by {}: shared receive queues", name);
+  const std::string name = device_name(*pd->context);
+  if (is_unsupported(error)) fail_unsupported(name, "shared receive queues");
   const std::string what = fmt::format("create a shared receive queue of depth {} with {} SGEs", depth, sge);
   ibv_device_attr device{};
   if (pd.provider().query_device(pd.get()->context, &device) == 0) {
-    if (device.max_srq == 0) fail("not supported by {}: shared receive queues", name);
+    if (device.max_srq == 0) fail_unsupported(name, "shared receive queues");
     if (depth > device.max_srq_wr || sge > device.max_srq_sge) {
       fail("{}: {} supports up to depth {} and {} SGEs", what, name, device.max_srq_wr, device.max_srq_sge);
     }
@@ -99,7 +99,31 @@ ibv_ah* create_ah(const Pd& pd, const PathAddress& path) {
   return check_pointer("create an address handle for " + describe_path(path), pd.provider().create_ah(pd.get(), &attr));
 }
 
+ibv_td* alloc_td(const Device& device) {
+  ibv_td* const td = device.provider().alloc_td(device.get());
+  if (td == nullptr && is_unsupported(errno)) fail_unsupported(device.name(), "one doorbell register per thread");
+  return check_pointer("allocate a thread domain on " + device.name(), td);
+}
+
+// The largest inline receive that the device accepts, below `too_many`.
+std::uint32_t max_inline_recv(const Device& device, Transport transport, Verb verb, std::uint32_t too_many) {
+  std::uint32_t accepted = 0;
+  while (accepted + 1 < too_many) {
+    const std::uint32_t middle = accepted + (too_many - accepted) / 2;
+    (device.provider().set_inline_recv(device.get(), transport, verb, middle) == 0 ? accepted : too_many) = middle;
+  }
+  return accepted;
+}
+
 }  // namespace
+
+std::string device_name(const ibv_context& context) {
+  return context.device == nullptr ? "the device" : context.device->name;
+}
+
+void fail_unsupported(const std::string& device, const std::string& feature) {
+  fail("not supported by {}: {}", device, feature);
+}
 
 Context::Context(Provider& provider, const std::string& name)
     : Owned(provider, check_pointer("open RDMA device " + name, provider.open(name))) {
@@ -139,17 +163,6 @@ Pd::Pd(const Device& device)
     : Owned(device.provider(), check_pointer("allocate a protection domain on " + device.name(),
                                              device.provider().alloc_pd(device.get()))) {}
 
-namespace {
-
-ibv_td* alloc_td(const Device& device) {
-  ibv_td* const td = device.provider().alloc_td(device.get());
-  if (td == nullptr && is_unsupported(errno))
-    fail("not supported by {}: one doorbell register per thread", device.name());
-  return check_pointer("allocate a thread domain on " + device.name(), td);
-}
-
-}  // namespace
-
 ThreadDomain::ThreadDomain(const Device& device) : Owned(device.provider(), alloc_td(device)) {}
 
 Pd::Pd(const Device& device, const Pd& pd, const ThreadDomain& domain)
@@ -162,7 +175,7 @@ void set_doorbell_registers(Provider& provider, const std::string& name, std::ui
     if (provider.observer() != nullptr) provider.observer()->set_doorbell_registers(total);
     return;
   }
-  if (is_unsupported(error)) fail("not supported by {}: a choice of {} doorbell registers", name, total);
+  if (is_unsupported(error)) fail_unsupported(name, fmt::format("a choice of {} doorbell registers", total));
   fail("{} doorbell registers on {}: {}", total, name, errno_text(error));
 }
 
@@ -182,29 +195,15 @@ Srq::Srq(const Pd& pd, int depth, int sge) : Owned(pd.provider(), create_srq(pd,
   notify_created(static_cast<std::uint32_t>(sge));
 }
 
-namespace {
-
-// The largest inline receive that the device accepts, below `too_many`.
-std::uint32_t max_inline_recv(const Device& device, Transport transport, Verb verb, std::uint32_t too_many) {
-  std::uint32_t accepted = 0;
-  while (accepted + 1 < too_many) {
-    const std::uint32_t middle = accepted + (too_many - accepted) / 2;
-    (device.provider().set_inline_recv(device.get(), transport, verb, middle) == 0 ? accepted : too_many) = middle;
-  }
-  return accepted;
-}
-
-}  // namespace
-
 void set_inline_recv(const Device& device, Transport transport, Verb verb, std::uint32_t bytes) {
   const int error = device.provider().set_inline_recv(device.get(), transport, verb, bytes);
   if (error == 0) return;
   if (is_unsupported(error)) {
-    fail("not supported by {}: inline receive of {} {}", device.name(), to_string(transport), to_string(verb));
+    fail_unsupported(device.name(), fmt::format("inline receive of {} {}", to_string(transport), to_string(verb)));
   }
   if (error == EINVAL) {
-    fail("not supported by {}: inline receive of {} bytes (up to {} bytes are supported)", device.name(), bytes,
-         max_inline_recv(device, transport, verb, bytes));
+    fail_unsupported(device.name(), fmt::format("inline receive of {} bytes (up to {} bytes are supported)", bytes,
+                                                max_inline_recv(device, transport, verb, bytes)));
   }
   fail("inline receive of {} bytes on {}: {}", bytes, device.name(), errno_text(error));
 }

@@ -49,6 +49,11 @@ class Owned {
   T* object_;
 };
 
+// The device of a context, as errors name it.
+std::string device_name(const ibv_context& context);
+// For a feature that the device does not support: "not supported by mlx5_0: completion events".
+[[noreturn]] void fail_unsupported(const std::string& device, const std::string& feature);
+
 // An open device, for queries.
 class Context : public Owned<ibv_context, &Provider::close> {
  public:
@@ -166,7 +171,7 @@ struct QpInit {
   int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;  // RC; UC loses READ
 };
 
-// For RESET to RTR, the receiving side. UD uses none of it.
+// For INIT to RTR, the receiving side. UD uses none of it.
 struct QpReceive {
   PathAddress path;
   ibv_mtu mtu = IBV_MTU_1024;
@@ -192,10 +197,10 @@ inline constexpr std::uint8_t kRetryCount = 7;
 // For RTR to RTS, the sending side. UD uses only the PSN.
 struct QpSend {
   std::uint32_t psn = 0;
-  std::uint8_t timeout = kAckTimeout;      // RC: 0 means forever
-  std::uint8_t retry_count = kRetryCount;  // RC
-  std::uint8_t rnr_retry = 7;              // RC: 7 means forever
-  std::uint8_t max_rd_atomic = 1;          // RC: own READs and atomics outstanding
+  std::uint8_t timeout = kAckTimeout;         // RC: 0 means forever
+  std::uint8_t retry_count = kRetryCount;     // RC
+  std::uint8_t rnr_retry = kRnrRetryForever;  // RC
+  std::uint8_t max_rd_atomic = 1;             // RC: own READs and atomics outstanding
 };
 
 class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {

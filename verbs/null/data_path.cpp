@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <mutex>
 #include <optional>
-#include <span>
 
 #include "verbs/ibv_codes.hpp"
 #include "verbs/null/device.hpp"

@@ -14,6 +14,8 @@
 #include "verbs/ibv_codes.hpp"
 #include "verbs/null/device.hpp"
 #include "verbs/qp_rules.hpp"
+#include "wire/packet.hpp"
+#include "wire/verb.hpp"
 
 namespace verbscope {
 
@@ -33,12 +35,6 @@ namespace {
 
 constexpr const char* kName = "null0";
 constexpr const char* kGid = "fe80::1";
-
-// Reports a failure as the functions of libibverbs do: null and errno.
-std::nullptr_t no_object(int error) {
-  errno = error;
-  return nullptr;
-}
 
 template <class Base, class T>
 Base* keep(NullTable<Base, T>& table, std::unique_ptr<T> object) {
@@ -140,8 +136,8 @@ int NullProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   attr->max_pd = limits.max_qp;
   attr->max_ah = limits.max_qp;
   attr->atomic_cap = IBV_ATOMIC_HCA;
-  attr->max_qp_rd_atom = 16;
-  attr->max_qp_init_rd_atom = 16;
+  attr->max_qp_rd_atom = kMaxReads;
+  attr->max_qp_init_rd_atom = kMaxReads;
   attr->max_pkeys = 1;
   attr->phys_port_cnt = 1;
   return 0;
@@ -154,7 +150,7 @@ int NullProvider::query_port(ibv_context*, std::uint8_t port, ibv_port_attr* att
   attr->max_mtu = IBV_MTU_4096;
   attr->active_mtu = IBV_MTU_4096;
   attr->gid_tbl_len = 1;
-  attr->max_msg_sz = 1u << 31;
+  attr->max_msg_sz = kLongestMessage;
   attr->pkey_tbl_len = 1;
   attr->lid = 1;
   attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
