@@ -134,7 +134,7 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
   if (machine.core_used[static_cast<std::size_t>(core)]) fail("core {} of node {} already has a thread", core, node);
   machine.core_used[static_cast<std::size_t>(core)] = true;
   sim::SimThread& thread = impl_->threads.emplace_back(
-      machine.home, impl_->profile.host, core,
+      machine.home, impl_->profile.host,
       [&machine, poll_cost = impl_->profile.host.poll_memory, body = std::move(body)](sim::SimThread& self) {
         SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), poll_cost);
         body(sim_node);

@@ -176,19 +176,4 @@ std::unique_ptr<Builder> make_builder(SimQp& qp, std::uint64_t operations) {
   return builder;
 }
 
-ibv_qp* SimProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
-  const int refusal = check_extensions(*attr);
-  if (refusal != 0) return fail_with<ibv_qp>(refusal);
-  ibv_qp_init_attr plain = without_extensions(*attr);
-  ibv_qp* const qp = create_qp(attr->pd, &plain);
-  if (qp != nullptr && requests_builder(*attr)) {
-    as_sim(qp).builder = builders_.emplace_back(make_builder(as_sim(qp), attr->send_ops_flags)).get();
-  }
-  return qp;
-}
-
-ibv_qp_ex* SimProvider::qp_to_qp_ex(ibv_qp* qp) {
-  return as_sim(qp).builder;
-}
-
 }  // namespace verbscope::sim

@@ -11,6 +11,7 @@
 #include "verbs/ibv_codes.hpp"
 #include "verbs/sge_walk.hpp"
 #include "wire/doorbell.hpp"
+#include "wire/packet.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -98,7 +99,7 @@ int check_send(const SimQp& qp, const ibv_send_wr& wr, std::optional<Verb> verb,
   }
   if (facts(*verb).atomic && length != kAtomicBytes) return EINVAL;
   if (!facts(qp.transport).connected && wr.wr.ud.ah == nullptr) return EINVAL;
-  if (length > 1u << 31) return EINVAL;
+  if (length > kLongestMessage) return EINVAL;
   if (qp.send.posted - qp.send.freed + ahead >= qp.send.depth) return ENOMEM;
   return 0;
 }

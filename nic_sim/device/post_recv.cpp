@@ -65,8 +65,9 @@ int post_srq_recv(ibv_srq* verbs_srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   // A place is free again as soon as a message uses its RECV.
   const int error = append_recvs(queue, wr, bad_wr, [&queue] { return queue.posted - queue.used; });
   if (queue.posted == first) return error;
-  spend_on_recvs(*srq.nic, queue.posted - first);
-  srq.nic->recv_fetcher().fetch(srq);
+  Nic& nic = *as_sim(srq.context).nic;
+  spend_on_recvs(nic, queue.posted - first);
+  nic.recv_fetcher().fetch(srq);
   return error;
 }
 

@@ -8,20 +8,18 @@
 #include "nic_sim/device/data_path.hpp"
 #include "nic_sim/host/event_channel.hpp"
 #include "nic_sim/link/addresses.hpp"
+#include "verbs/endpoint.hpp"
+#include "verbs/qp_rules.hpp"
+#include "wire/packet.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope::sim {
 namespace {
 
-// Limits of the simulated adapter that the profile does not set.
 constexpr int kMaxCqEntries = 1 << 22;
 constexpr int kMaxQps = 1 << 16;
 constexpr int kPageBits = 12;      // 4 KB
 constexpr int kHugePageBits = 21;  // 2 MB
-
-ibv_mtu mtu_code(std::uint64_t bytes) {
-  return static_cast<ibv_mtu>(std::countr_zero(std::bit_floor(bytes)) - 7);  // 256 B is code 1
-}
 
 }  // namespace
 
@@ -36,7 +34,7 @@ std::vector<std::string> SimProvider::device_names() {
 }
 
 ibv_context* SimProvider::open(const std::string& name) {
-  if (name != device_.name) return fail_with<ibv_context>(ENODEV);
+  if (name != device_.name) return no_object(ENODEV);
   auto* context = new SimContext{};
   context->device = &device_;
   context->ops.post_send = &post_send;
@@ -52,7 +50,7 @@ ibv_context* SimProvider::open(const std::string& name) {
 }
 
 int SimProvider::set_doorbell_registers(const std::string&, std::uint32_t total) {
-  if (total > 0 && nic_.profile().wire.family != NicFamily::mlx5) return EOPNOTSUPP;
+  if (total > 0 && !facts(nic_.profile().wire.family).several_doorbell_registers) return EOPNOTSUPP;
   doorbell_registers_ = total;
   return 0;
 }
@@ -97,10 +95,10 @@ int SimProvider::query_port(ibv_context*, std::uint8_t port, ibv_port_attr* attr
   if (port < 1 || port > nic_.profile().wire.ports) return EINVAL;
   *attr = ibv_port_attr{};
   attr->state = IBV_PORT_ACTIVE;
-  attr->max_mtu = attr->active_mtu = mtu_code(nic_.profile().wire.mtu.value);
+  attr->max_mtu = attr->active_mtu = mtu_from_bytes(static_cast<int>(nic_.profile().wire.mtu.value));
   attr->gid_tbl_len = 1;
   attr->pkey_tbl_len = 1;
-  attr->max_msg_sz = 1u << 31;
+  attr->max_msg_sz = kLongestMessage;
   const LinkFacts& link = facts(nic_.profile().wire.link_type);
   attr->lid = link.ethernet ? std::uint16_t{0} : lid_of(nic_.node());
   attr->sm_lid = link.ethernet ? 0 : 1;
@@ -162,7 +160,7 @@ constexpr std::uint64_t kRegisteredPage = 4096;
 
 ibv_mr* SimProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
   constexpr int kRemoteWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-  if ((access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return fail_with<ibv_mr>(EINVAL);
+  if ((access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return no_object(EINVAL);
   auto* mr = new SimMr{};
   mr->context = pd->context;
   mr->pd = pd;
@@ -206,7 +204,7 @@ int SimProvider::destroy_comp_channel(ibv_comp_channel* channel) {
 }
 
 ibv_cq* SimProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) {
-  if (entries < 1 || entries > kMaxCqEntries) return fail_with<ibv_cq>(EINVAL);
+  if (entries < 1 || entries > kMaxCqEntries) return no_object(EINVAL);
   auto* cq = new SimCq{};
   cq->context = context;
   cq->cqe = static_cast<int>(std::bit_ceil(static_cast<unsigned>(entries)));
@@ -234,12 +232,11 @@ int SimProvider::destroy_cq(ibv_cq* cq) {
 ibv_srq* SimProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   const ibv_srq_attr& requested = attr->attr;
   if (requested.max_wr < 1 || requested.max_wr > kMaxQueueDepth || requested.max_sge > kMaxSge)
-    return fail_with<ibv_srq>(EINVAL);
+    return no_object(EINVAL);
   SimSrq* srq = srqs_.emplace_back(std::make_unique<SimSrq>()).get();
   srq->context = pd->context;
   srq->pd = pd;
   srq->srq_context = attr->srq_context;
-  srq->nic = &nic_;
   srq->queue.resize(requested.max_wr, requested.max_sge, requested.max_wr + 1, kSrqNextSegment);
   ++as_sim(pd).users;
   return srq;
@@ -274,7 +271,7 @@ bool SimProvider::resolve(const ibv_ah_attr& attr, std::uint32_t* node) const {
 
 ibv_ah* SimProvider::create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   std::uint32_t node = 0;
-  if (!resolve(*attr, &node)) return fail_with<ibv_ah>(EINVAL);
+  if (!resolve(*attr, &node)) return no_object(EINVAL);
   auto* ah = new SimAh{};
   ah->context = pd->context;
   ah->pd = pd;

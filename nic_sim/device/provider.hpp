@@ -3,7 +3,6 @@
 // its children.
 #pragma once
 
-#include <cerrno>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,16 +13,10 @@
 
 namespace verbscope::sim {
 
-// Limits of the simulated adapter that the profile does not set, as generous as those of adapters.
+// Limits of the simulated adapter that the profile does not set, as generous as those of adapters. More of them are in
+// provider.cpp.
 inline constexpr int kMaxQueueDepth = 16384;
 inline constexpr int kMaxSge = 16;
-
-// The result of a control-path call that failed.
-template <class T>
-T* fail_with(int error) {
-  errno = error;
-  return nullptr;
-}
 
 class SimProvider : public Provider {
  public:

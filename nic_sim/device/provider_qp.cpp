@@ -66,22 +66,18 @@ void reset(SimQp& qp) {
   RecvQueue& recv = qp.recv;
   recv.posted = recv.fetched = recv.fetching = recv.used = recv.freed = 0;
   ++qp.generation;
-  qp.requester.reading_for_answer = qp.requester.timer_runs = false;
+  qp.requester.timer_runs = false;
   qp.responder = ResponderState{.answers = qp.responder.answers};  // they are freed when their data arrive
   qp.results = AtomicResults{};
 }
-
-}  // namespace
-
-namespace {
 
 SimDoorbells& doorbells_of(SimContext& context) {
   if (context.doorbells != nullptr) return *context.doorbells;
   const Profile& profile = context.nic->profile();
   SimDoorbells& doorbells = *(context.doorbells = std::make_unique<SimDoorbells>());
   if (context.doorbell_registers > 0) doorbells.registers.total = context.doorbell_registers;
-  const bool each = profile.wire.family == NicFamily::mlx5;
-  for (std::uint32_t i = 0; i < (each ? doorbells.registers.total : 1); ++i) {
+  const bool several = facts(profile.wire.family).several_doorbell_registers;
+  for (std::uint32_t i = 0; i < (several ? doorbells.registers.total : 1); ++i) {
     doorbells.locks.emplace_back(profile.host, 0, context.nic->lock_times());
   }
   return doorbells;
@@ -91,7 +87,7 @@ SimDoorbells& doorbells_of(SimContext& context) {
 SpinLock* doorbell_lock_of(ibv_pd* pd, NicFamily family) {
   if (as_sim(pd).parent != nullptr) return nullptr;
   SimDoorbells& doorbells = doorbells_of(as_sim(pd->context));
-  if (family == NicFamily::mlx4) return &doorbells.locks.front();
+  if (!facts(family).several_doorbell_registers) return &doorbells.locks.front();
   const std::uint32_t number = doorbell_register_of(doorbells.registers, doorbells.qps++);
   return is_shared(doorbells.registers, number) ? &doorbells.locks[number] : nullptr;
 }
@@ -101,14 +97,14 @@ SpinLock* doorbell_lock_of(ibv_pd* pd, NicFamily family) {
 ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   const ibv_qp_cap& cap = attr->cap;
   const std::optional<Transport> transport = transport_of(attr->qp_type);
-  if (!transport) return fail_with<ibv_qp>(EOPNOTSUPP);
+  if (!transport) return no_object(EOPNOTSUPP);
   if (attr->send_cq == nullptr || attr->recv_cq == nullptr || cap.max_send_wr > kMaxQueueDepth ||
       cap.max_recv_wr > kMaxQueueDepth || cap.max_send_sge > kMaxSge || cap.max_recv_sge > kMaxSge ||
       cap.max_inline_data > nic_.profile().wire.max_inline.value) {
-    return fail_with<ibv_qp>(EINVAL);
+    return no_object(EINVAL);
   }
   const bool in_recv = facts(nic_.profile().wire.family).inline_receive == InlineReceive::in_recv;
-  if (in_recv && as_sim(pd->context).inline_recv > 0 && attr->srq != nullptr) return fail_with<ibv_qp>(EOPNOTSUPP);
+  if (in_recv && as_sim(pd->context).inline_recv > 0 && attr->srq != nullptr) return no_object(EOPNOTSUPP);
   SimQp& qp = *qps_.emplace_back(std::make_unique<SimQp>());
   qp.context = pd->context;
   qp.doorbell_lock = doorbell_lock_of(pd, nic_.profile().wire.family);
@@ -132,6 +128,21 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   ++qp.send_completions().users;
   ++qp.recv_completions().users;
   return &qp;
+}
+
+ibv_qp* SimProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
+  const int refusal = check_extensions(*attr);
+  if (refusal != 0) return no_object(refusal);
+  ibv_qp_init_attr plain = without_extensions(*attr);
+  ibv_qp* const qp = create_qp(attr->pd, &plain);
+  if (qp != nullptr && requests_builder(*attr)) {
+    as_sim(qp).builder = builders_.emplace_back(make_builder(as_sim(qp), attr->send_ops_flags)).get();
+  }
+  return qp;
+}
+
+ibv_qp_ex* SimProvider::qp_to_qp_ex(ibv_qp* qp) {
+  return as_sim(qp).builder;
 }
 
 // Checks that the attributes are in range, before any is changed.

@@ -105,7 +105,9 @@ class MemoryMisses {
     std::uintptr_t line;
     Picos end;
   };
-  static std::uintptr_t line_of(const void* place) { return reinterpret_cast<std::uintptr_t>(place) / 64; }
+  static std::uintptr_t line_of(const void* place) {
+    return reinterpret_cast<std::uintptr_t>(place) / kCacheLine.value;
+  }
   Miss* find(std::uintptr_t line) {
     const auto found = std::ranges::find(prefetched_, line, &Miss::line);
     return found == prefetched_.end() ? nullptr : &*found;

@@ -37,13 +37,13 @@ class MemoryWatch {
   }
   // True if a thread polls a part of [address, address + bytes).
   bool is_polled(std::uint64_t address, std::uint64_t bytes) const {
-    return std::ranges::any_of(places_, [=](const Place& p) { return p.begin < address + bytes && address < p.end; });
+    return std::ranges::any_of(places_, [=](const Place& place) { return place.overlaps(address, bytes); });
   }
   // Calls `wake` for each thread that polls a part of [address, address + bytes).
   template <class Wake>
   void written(std::uint64_t address, std::uint64_t bytes, Wake&& wake) const {
     for (const Place& place : places_) {
-      if (place.begin < address + bytes && address < place.end) wake(*place.thread);
+      if (place.overlaps(address, bytes)) wake(*place.thread);
     }
   }
 
@@ -52,6 +52,8 @@ class MemoryWatch {
     std::uint64_t begin;
     std::uint64_t end;
     SimThread* thread;
+
+    bool overlaps(std::uint64_t address, std::uint64_t bytes) const { return begin < address + bytes && address < end; }
   };
   std::vector<Place> places_;
 };

@@ -16,7 +16,7 @@ struct SimThread::Running {
   SimThread& thread;
 };
 
-SimThread::SimThread(Partition& home, const HostProfile& host, int core, std::function<void(SimThread&)> body)
+SimThread::SimThread(Partition& home, const HostProfile& host, std::function<void(SimThread&)> body)
     : engine_(home.engine),
       home_(home),
       fiber_(home.engine,
@@ -27,8 +27,7 @@ SimThread::SimThread(Partition& home, const HostProfile& host, int core, std::fu
                body(*this);
              }),
       wc_buffers_(host.wc_buffers),
-      misses_(host.dram, host.outstanding_misses),
-      core_(core) {}
+      misses_(host.dram, host.outstanding_misses) {}
 
 void SimThread::sync() {
   home_.running = nullptr;

@@ -6,7 +6,6 @@
 #include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <functional>
-#include <vector>
 
 #include "nic_sim/host/core.hpp"
 #include "nic_sim/host/polling.hpp"
@@ -18,8 +17,6 @@
 namespace verbscope::sim {
 
 // A set of nodes that are simulated together: a logical process, and the state that its nodes share.
-class SimThread;
-
 struct alignas(64) Partition : LogicalProcess {
   // `memory`: for the packets of all partitions.
   Partition(PacketMemory& memory, std::size_t number, std::size_t partitions)
@@ -32,12 +29,11 @@ struct alignas(64) Partition : LogicalProcess {
 class alignas(64) SimThread {
  public:
   // `home`: the partition that simulates the thread's node.
-  SimThread(Partition& home, const HostProfile& host, int core, std::function<void(SimThread&)> body);
+  SimThread(Partition& home, const HostProfile& host, std::function<void(SimThread&)> body);
   SimThread(const SimThread&) = delete;
   SimThread& operator=(const SimThread&) = delete;
 
   void start() { fiber_.resume(); }
-  int core() const { return core_; }
 
   // The following are called from inside the thread.
   Picos clock() const { return clock_; }
@@ -128,7 +124,6 @@ class alignas(64) SimThread {
   alignas(64) boost::container::small_vector<Pollable*, 1> empty_queues_;
   WcBuffers wc_buffers_;
   MemoryMisses misses_;
-  int core_;
   Picos started_{0};
   Picos idle_time_{0};
   std::uint64_t sleeps_ = 0;

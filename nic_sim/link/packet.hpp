@@ -11,8 +11,7 @@
 
 namespace verbscope::sim {
 
-// The place of a packet in PacketMemory. Packets refer to one another by it and contain no pointers, so that processes
-// can share their memory at different addresses.
+// The number of a packet in PacketMemory. Its high bits are the packet's pool (PacketMemory::pool_of).
 using PacketId = std::uint32_t;
 inline constexpr PacketId kNoPacket = ~PacketId{0};
 

@@ -91,8 +91,8 @@ class PacketQueue {
 };
 
 // A pool of free packets: its memory grows with the packets in flight, not with simulated time. Each partition of a
-// cluster has one. A packet may be given back to another pool than its own; that pool keeps it
-// until its own pool collects it.
+// cluster has one. A packet may be given back to another pool than its own; that pool keeps it until its own pool
+// collects it.
 class PacketPool {
  public:
   // `number`: of this pool, among `pools` pools in `memory`.

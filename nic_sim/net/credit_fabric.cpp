@@ -129,8 +129,9 @@ std::vector<PortTimes> CreditFabric::port_times(std::uint32_t node) const {
 }
 
 void CreditFabric::release(Packet& packet) {
-  free_room(packet);
-  target(packet).node.packets->give_back(packet);
+  Port& port = target(packet);
+  free_room(port, packet.wire_bytes);
+  if (!packet.freed_by_writer) port.node.packets->give_back(packet);
 }
 
 void CreditFabric::free_room(Port& port, std::uint64_t bytes) {

@@ -25,7 +25,6 @@ class CreditFabric final : public Fabric {
   static Picos latency_to_switch(const Profile& profile);
 
   void send(Packet& packet) override;
-  void free_room(const Packet& packet) override { free_room(target(packet), packet.wire_bytes); }
   void release(Packet& packet) override;
   std::vector<PortTimes> port_times(std::uint32_t node) const override;
 

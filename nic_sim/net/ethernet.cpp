@@ -78,14 +78,10 @@ void Ethernet::send(Packet& packet) {
   port_of(packet.source_node, packet.port).push(packet);
 }
 
-void Ethernet::free_room(const Packet& packet) {
-  port_of(packet.target_node, packet.port).free_room(packet);
-}
-
 void Ethernet::release(Packet& packet) {
   NodePort& port = port_of(packet.target_node, packet.port);
   port.free_room(packet);
-  port.give_back(packet);
+  if (!packet.freed_by_writer) port.give_back(packet);
 }
 
 std::vector<PortTimes> Ethernet::port_times(std::uint32_t node) const {

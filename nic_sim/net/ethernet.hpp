@@ -58,7 +58,6 @@ class Ethernet final : public Fabric {
   std::size_t nodes() const override { return wiring_.nodes; }
   Picos room_from(std::uint32_t node, std::uint8_t plane, std::uint8_t priority) const override;
   void send(Packet& packet) override;
-  void free_room(const Packet& packet) override;
   void release(Packet& packet) override;
   std::vector<PortTimes> port_times(std::uint32_t node) const override;
   EthernetCounts ethernet_counts(std::uint32_t node) const override;

@@ -17,7 +17,7 @@ namespace verbscope::sim {
 // The interface of a node to the fabric. All members outlive the fabric's last event.
 struct Attachment {
   void* node;  // the first argument of both functions
-  // A packet has arrived at a port of the node. It uses room there until Fabric::free_room or release.
+  // A packet has arrived at a port of the node. It uses room there until Fabric::release.
   void (*receive)(void* node, Packet& packet);
   // A packet with Packet::completes leaves its port at `when`.
   void (*left_port)(void* node, const Packet& packet, Picos when);
@@ -55,9 +55,7 @@ class Fabric {
   // Sends a packet from its source port to its target.
   virtual void send(Packet& packet) = 0;
 
-  // The target has processed the packet: frees its room, but not the packet.
-  virtual void free_room(const Packet& packet) = 0;
-  // The target has processed the packet: frees its room and the packet.
+  // The target has processed the packet: frees its room and the packet, unless PayloadWriter frees the packet.
   virtual void release(Packet& packet) = 0;
 
   // Busy times of each port of a node so far.

@@ -5,8 +5,7 @@
 namespace verbscope::sim {
 
 Topology::Topology(const Profile& profile, std::uint32_t nodes)
-    : nodes_(nodes),
-      planes_(static_cast<std::uint32_t>(profile.wire.ports)),
+    : planes_(static_cast<std::uint32_t>(profile.wire.ports)),
       rack_nodes_(profile.fabric.switches.rack_nodes == 0 ? nodes : profile.fabric.switches.rack_nodes),
       uplinks_(profile.fabric.switches.uplinks),
       racks_((nodes + rack_nodes_ - 1) / rack_nodes_),

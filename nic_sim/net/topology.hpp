@@ -43,7 +43,6 @@ class Topology {
  private:
   bool is_spine(std::uint32_t number) const { return racks_ > 1 && number % per_plane_ == racks_; }
 
-  std::uint32_t nodes_;
   std::uint32_t planes_;
   std::uint32_t rack_nodes_;
   std::uint32_t uplinks_;

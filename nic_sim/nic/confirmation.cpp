@@ -1,7 +1,6 @@
 #include "nic_sim/nic/confirmation.hpp"
 
 #include <array>
-#include <cstring>
 
 #include "nic_sim/link/packet.hpp"
 #include "verbs/ibv_codes.hpp"
@@ -97,8 +96,6 @@ constexpr std::array<int, 32> kRnrTimer{65536, 1,    2,    3,    4,    6,     8,
                                         48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
                                         2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
-constexpr int kForEver = 7;  // RNR retry count: no limit
-
 }  // namespace
 
 void Retransmitter::refused(SimQp& qp, const Packet& nak) {
@@ -124,7 +121,7 @@ void Retransmitter::refused(SimQp& qp, const Packet& nak) {
 }
 
 void Retransmitter::wait_for_receiver(SimQp& qp, const Packet& nak) {
-  if (qp.settings.rnr_retry != kForEver && qp.requester.rnr_retries_left-- == 0) {
+  if (qp.settings.rnr_retry != kRnrRetryForever && qp.requester.rnr_retries_left-- == 0) {
     return completer_.fail_refused(qp, IBV_WC_RNR_RETRY_EXC_ERR);
   }
   go_back(qp, nak.sequence);
@@ -216,11 +213,7 @@ void AnswerHandler::handle_all(SimQp& qp) {
     }
     if (qp.state != IBV_QPS_RTS) return;  // failed: forget() has dropped the answers
     state.answers.pop(packets_);
-    if (packet.freed_by_writer) {
-      fabric_.free_room(packet);
-    } else {
-      fabric_.release(packet);
-    }
+    fabric_.release(packet);
   }
 }
 

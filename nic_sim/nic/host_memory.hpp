@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "nic_sim/host/polling.hpp"
@@ -15,6 +16,7 @@
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
+#include "verbs/sge_walk.hpp"
 
 namespace verbscope::sim {
 
@@ -48,6 +50,16 @@ class HostMemory {
   // Looks up the translations of [address, address + bytes) and returns the number of misses; each needs a DMA read of
   // one cache line. They are cached afterwards. 0 if `key` is of no region.
   std::uint64_t missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes);
+  // Likewise for [begin, begin + bytes) of a list.
+  std::uint64_t missing_translations(std::span<const ibv_sge> sges, std::uint64_t begin, std::uint64_t bytes) {
+    std::uint64_t missing = 0;
+    walk_sges(sges, begin, bytes,
+              [this, &missing](std::uint64_t address, std::uint64_t piece_bytes, std::uint32_t lkey) {
+                missing += missing_translations(lkey, address, piece_bytes);
+                return true;
+              });
+    return missing;
+  }
 
  private:
   std::vector<SimMr*> mrs_;

@@ -153,7 +153,6 @@ struct NearContext {
 };
 
 struct SimSrq : ibv_srq {
-  Nic* nic;
   RecvQueue queue;
   int users = 0;
 };

@@ -159,11 +159,8 @@ std::uint64_t WqeProcessor::missing_translations(SimQp& qp) {
   if (!wqe.inlined && wqe.length > 0 && qp.state == IBV_QPS_RTS && qp.send.has_work()) {
     const std::uint64_t begin = qp.requester.packet_of_next * std::uint64_t{qp.path_mtu};
     const std::uint64_t limit = wqe.wants_response() ? wqe.length : qp.path_mtu;
-    walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, begin, std::min(wqe.length - begin, limit),
-              [this, &missing](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
-                missing += memory_.missing_translations(lkey, address, bytes);
-                return true;
-              });
+    missing = memory_.missing_translations({qp.send.sges_of(wqe.index), wqe.sges}, begin,
+                                           std::min(wqe.length - begin, limit));
   }
   if (wqe.inlined && wqe.length > 0) prefetch(qp.send.inline_data_of(wqe.index), wqe.length);
   return missing;
@@ -180,7 +177,7 @@ Picos WqeProcessor::begin_work(SimQp& qp) {
       scheduler_.note_reread(qp, profile_.reread_wqe);
     }
   }
-  if (!wqe.inlined && wqe.length > 0 && facts(wqe.verb).carries_payload) time += profile_.gather;
+  if (!wqe.inlined && wqe.length > 0 && carries_payload(wqe)) time += profile_.gather;
   fetcher_.unit_starts(qp, wqe);
   return scheduler_.begin_work(qp, time);
 }
@@ -292,16 +289,7 @@ inline void Requester::advance(SimQp& qp, std::uint64_t argument) {
     case Step::answered:  // RC: an ACK or a response, which may complete several WQEs
       answers_.take(qp, as_packet(argument));
       break;
-    default:
-      break;
-  }
-  serve();
-}
-
-// Steps that few WQEs take: after eviction from the WQE cache, congestion, a receiver without RECVs, and loss.
-template <Requester::Step step>
-inline void Requester::advance_rare(SimQp& qp, std::uint64_t argument) {
-  switch (step) {
+    // Steps that few WQEs take: after eviction from the WQE cache, congestion, a receiver without RECVs, and loss.
     case Step::wqes_reread:
       fetcher_.reread_done(qp, QpWord::count(argument));
       break;
@@ -319,8 +307,6 @@ inline void Requester::advance_rare(SimQp& qp, std::uint64_t argument) {
       break;
     case Step::retry_due:
       retransmitter_.retry_due(qp);
-      break;
-    default:
       break;
   }
   serve();
@@ -352,12 +338,7 @@ template <Requester::Step step>
 void Requester::on(void* object, std::uint64_t argument) {
   Requester& self = *static_cast<Requester*>(object);
   SimQp* const qp = self.qp_of<step>(argument);
-  if (qp == nullptr) return;
-  if constexpr (step <= Step::answered) {
-    self.advance<step>(*qp, argument);
-  } else {
-    self.advance_rare<step>(*qp, argument);
-  }
+  if (qp != nullptr) self.advance<step>(*qp, argument);
 }
 
 void Requester::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {

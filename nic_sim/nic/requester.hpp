@@ -148,8 +148,6 @@ class Requester {
   template <Step step>
   void advance(SimQp& qp, std::uint64_t argument);
   template <Step step>
-  void advance_rare(SimQp& qp, std::uint64_t argument);
-  template <Step step>
   SimQp* qp_of(std::uint64_t argument) const;
   void serve() {
     if (scheduler_.can_serve()) serve_line();

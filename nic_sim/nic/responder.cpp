@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "nic_sim/link/packet.hpp"
-#include "verbs/sge_walk.hpp"
 
 namespace verbscope::sim {
 
@@ -191,14 +190,8 @@ std::uint64_t RequestProcessor::missing_translations(SimQp& qp, const Packet& pa
   const RecvWqe& recv = state.has_recv ? state.recv : queue.at(queue.used);
   const ibv_sge* sges = state.has_recv ? state.recv_sges : queue.sges_of(queue.used);
   const std::uint64_t begin = (packet.first ? 0 : state.offset) + grh_room(qp);
-  std::uint64_t missing = 0;
   if (begin + packet.payload > recv.length) return 0;  // too long: nothing will be written
-  walk_sges({sges, recv.sges}, begin, packet.payload,
-            [this, &missing](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
-              missing += memory_.missing_translations(lkey, address, bytes);
-              return true;
-            });
-  return missing;
+  return memory_.missing_translations({sges, recv.sges}, begin, packet.payload);
 }
 
 // Service time for the cache lines of a payload after the first.

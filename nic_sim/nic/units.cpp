@@ -178,11 +178,7 @@ bool ReceivingUnits::request_done(ReceivingUnit& unit) {
   Packet& packet = unit.qp->arrivals.line.pop(packets_);
   --unit.qp->arrivals.requests;
   ++counts_.packets_received;
-  if (packet.freed_by_writer) {
-    fabric_.free_room(packet);
-  } else {
-    fabric_.release(packet);
-  }
+  fabric_.release(packet);
   detach(unit);
   const Picos credits = bus_.posted_credit_at();
   if (credits > engine_.now()) {

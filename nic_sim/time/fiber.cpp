@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <boost/context/protected_fixedsize_stack.hpp>
 
-#include "common/error.hpp"
-
 namespace verbscope::sim {
 namespace {
 

@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <memory>
-#include <vector>
 
 #include "nic_sim/time/engine.hpp"
 
