@@ -79,9 +79,10 @@ function(verbscope_binary name)
   add_dependencies(programs ${name})
 endfunction()
 
-# verbscope_benchmark(NAME SOURCES a.cpp ... [TEST microbench/a_test.cpp] LINK other ...): a benchmark, which is all that
-# `verbscope` and the tests need to be told of it: one of the programs, whose name the harness is compiled with, and its
-# test, a file of tests/ that runs programs, in test_benchmarks_sim. Tests that run programs of any kind depend on all benchmarks.
+# verbscope_benchmark(NAME SOURCES a.cpp ... [TEST microbench/a_test.cpp] LINK other ...): one of the programs, a
+# benchmark. This call is the only place that lists it: the harness is compiled with the names of all benchmarks, and
+# test_benchmarks_sim contains their tests (files in tests/ that run programs). Tests that run programs depend on all
+# benchmarks.
 function(verbscope_benchmark name)
   cmake_parse_arguments(ARG "" "TEST" "SOURCES;LINK" ${ARGN})
   verbscope_binary(${name} SOURCES ${ARG_SOURCES} LINK ${ARG_LINK})

@@ -1,5 +1,5 @@
-// How many simulated operations a second of CPU time the simulator does on one core, set-up included; and what an
-// operation costs when 64 nodes are busy instead of 2. docs/performance.md says how to run it and what it showed.
+// Simulated operations per second of CPU time on one core, including set-up; and the cost of an operation with 64 busy
+// nodes instead of 2. docs/performance.md describes how to run it, and its results.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
