@@ -116,6 +116,15 @@ TEST(Srq, PassesDepthAndSges) {
   EXPECT_EQ(requested.attr.max_sge, 2u);
 }
 
+TEST(Srq, ErrorNeedsNoDeviceInTheContext) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  mock.context.device = nullptr;
+  EXPECT_CALL(mock, create_srq(_, _)).WillOnce(SetErrnoAndReturn(ENOSYS, nullptr));
+  EXPECT_EQ(error_of([&] { Srq(pd, 16, 1); }), "not supported by the device: shared receive queues");
+}
+
 TEST(Srq, ErrorNamesTheLimitsOfTheDevice) {
   MockDevice mock;
   const Device device(mock, "");
