@@ -86,6 +86,11 @@ class HerdStore final : public Store {
     if (common.threads >= kMaxTagged) {
       fail_usage("--threads {}: a response tag has room for at most {} threads", common.threads, kMaxTagged - 1);
     }
+    const std::uint32_t client_threads = common.clients.value_or(1) * common.client_threads.value_or(1);
+    if (options.requests_by_send && client_threads > kMaxTagged) {
+      fail_usage("--clients {}, {} client threads: a request tag has room for at most {} client threads",
+                 common.clients.value_or(1), client_threads, kMaxTagged);
+    }
     herd_.store = options;
     herd_.echo_bytes = is_simulated(common.fabric) ? kSimulatedEchoBytes : kEchoBytes;
     herd_.self_fed = self_fed;

@@ -37,12 +37,20 @@ double sum_over_clients(const Json& result, const std::string& key) {
   return sum;
 }
 
+void check_writers(const Topology& topology, const StoreValues& values) {
+  if (topology.all_client_threads() <= values.max_writers()) return;
+  fail_usage("--clients {}, {} client threads: a value of {} bytes can name at most {} client threads",
+             topology.clients, topology.all_client_threads(), values.bytes(), values.max_writers());
+}
+
 ClientOracleParts::ClientOracleParts(const ThreadSetup& setup, const StoreOptions& options)
     : workload(options, setup.operation.seed),
       oracle(workload, StoreValues(setup.operation.seed, setup.operation.payload), number_of_client(setup),
              setup.topology.all_client_threads(),
-             oracle_places(options.keys, options.one_process ? setup.topology.all_client_threads()
-                                                             : setup.topology.client_threads)) {}
+             oracle_places(options.keys,
+                           options.one_process ? setup.topology.all_client_threads() : setup.topology.client_threads)) {
+  check_writers(setup.topology, oracle.values());
+}
 
 namespace {
 

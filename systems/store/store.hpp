@@ -80,7 +80,10 @@ std::uint32_t settle_inlining(Options& common, const OptionTable& table);
 // The sum of a count of all clients' results.
 double sum_over_clients(const Json& result, const std::string& key);
 
-// A client thread's oracle, and the workload that it refers to.
+// Throws UsageError if a value cannot name each client thread as its writer.
+void check_writers(const Topology& topology, const StoreValues& values);
+
+// A client thread's oracle, and the workload that it refers to. The constructor calls check_writers().
 struct ClientOracleParts {
   ClientOracleParts(const ThreadSetup& setup, const StoreOptions& options);
   ClientOracleParts(const ClientOracleParts&) = delete;

@@ -128,6 +128,8 @@ class StoreValues {
 
   std::size_t bytes() const { return bytes_; }
   bool short_versions() const { return bytes_ < sizeof(std::uint64_t); }
+  // Client threads that a version in a value can name.
+  std::uint32_t max_writers() const { return short_versions() ? kMaxShortWriters : StoreVersion::kMaxWriters; }
 
   // Data path, all of them.
   void fill(std::byte* value, std::uint64_t key, StoreVersion version) const;

@@ -1,4 +1,6 @@
 // What key-value stores share: the popularity of keys, values that name their PUT, and what a client takes for right.
+#include "systems/store/store.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -141,6 +143,20 @@ TEST(ClientOracle, AcceptsValuesOfPutsOfTheKey) {
     EXPECT_EQ(end.oracle.counts.wrong, 0u) << size;
     EXPECT_EQ(end.oracle.counts.checked, 2u);
     EXPECT_EQ(end.oracle.get_latency.count(), 2u);
+  }
+}
+
+TEST(ClientOracle, RefusesMoreClientThreadsThanAValueCanName) {
+  const StoreValues small(1, 4), large(1, 8);
+  const Topology fits{.clients = 273, .client_threads = 15}, exceeds{.clients = 512, .client_threads = 8};
+  EXPECT_NO_THROW(check_writers(fits, small));
+  EXPECT_NO_THROW(check_writers(exceeds, large));
+  try {
+    check_writers(exceeds, small);
+    FAIL() << "4096 client threads";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--clients 512, 4096 client threads"));
+    EXPECT_THAT(error.what(), HasSubstr("at most 4095"));
   }
 }
 
