@@ -218,7 +218,7 @@ void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& ta
     Retired taken;
     if (window.noting()) [[unlikely]] {
       taken = retire_and_note<traits>(node, s, most, window, tally.end);
-      if (window.reached()) {
+      if (taken.all >= 0 && window.reached()) {  // a failure ends the loop below
         tally.done_ops.store(ops + static_cast<std::uint64_t>(taken.sent) * step, std::memory_order_relaxed);
         break;
       }

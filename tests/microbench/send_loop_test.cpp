@@ -189,6 +189,23 @@ TEST(SendLoop, EachQueueCompletesItsShareOfTheGoal) {
   EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
 }
 
+// Requests that are flushed after a failure do not hide it, even if the failure comes with the goal.
+TEST(SendLoop, ReportsTheFirstFailureNearTheGoal) {
+  for (int failing = 1; failing <= 120; ++failing) {
+    SendThread thread(2, 1, 1, 8);
+    std::vector<IntervalBounds> intervals(2);
+    thread.state.windows = intervals;
+    int seen = 0;
+    thread.device.edit = [&](ibv_wc& wc) {
+      if (++seen >= failing) wc.status = seen == failing ? IBV_WC_RETRY_EXC_ERR : IBV_WC_WR_FLUSH_ERR;
+    };
+    thread.run(2 * 50);
+    if (seen < failing) break;
+    EXPECT_EQ(thread.tally.end.kind, EndKind::completion_failed) << failing;
+    EXPECT_EQ(thread.tally.end.code, IBV_WC_RETRY_EXC_ERR) << failing;
+  }
+}
+
 TEST(SendLoop, RemoteAddressesChangeWithEachLap) {
   SendThread thread(1, 2, 2, 8);  // a ring of two
   RemoteWalk walk({.address = 0, .bytes = 7 * 64}, 64, Addresses::sequential, 0);
