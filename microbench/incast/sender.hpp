@@ -97,7 +97,9 @@ struct FlowSenderState : ClientLoopState {
 
   template <Node N>
   int take(N& node, OperationMeter& meter, RunEnd& end) {
-    const int count = take_completions<kCompletionBatch>(cq, kCompletionBatch, end, [&](const ibv_wc& wc) {
+    // A round counts as a whole, and after the stop everything is taken.
+    const std::uint64_t most = together || !meter.running() ? kCompletionBatch : meter.left();
+    const int count = take_completions<kCompletionBatch>(cq, most, end, [&](const ibv_wc& wc) {
       if (is_send_id(wc.wr_id)) {
         const std::uint32_t index = sent_queue(wc.wr_id);
         retire_signaled(queues[index]);
@@ -110,7 +112,7 @@ struct FlowSenderState : ClientLoopState {
     });
     if (count < 0) return -1;
     const Phase phase = meter.phase();
-    const bool whole = together ? drained() : count > 0;  // a round counts as a whole
+    const bool whole = together ? drained() : count > 0;
     if (meter.running() && (whole || late(node, meter, phase))) meter.note(node, phase);
     return count;
   }

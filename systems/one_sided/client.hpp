@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -188,12 +189,14 @@ template <Node N>
 int OneSidedClientState<Access>::take(N& node, OperationMeter& meter, RunEnd& end) {
   const bool measured = meter.measuring();
   const std::uint64_t before = oracle->done();
-  bool moved = false;
+  std::uint64_t taken = 0;
   if (answer != nullptr && put != answered) {
     node.poll_memory();
-    moved = take_answer(*this, load_word<std::uint64_t>(answer), node.now(), measured) > 0;
+    taken = take_answer(*this, load_word<std::uint64_t>(answer), node.now(), measured);
   }
-  const int count = take_completed(*this, kCompletionBatch, node.now(), measured, end);
+  // A completion ends one operation at most; an answer, which names the last of several PUTs, may pass the goal.
+  const std::uint64_t left = meter.left();
+  const int count = take_completed(*this, left - std::min(left, taken), node.now(), measured, end);
   if (count < 0) return -1;
   if (oracle->done() != before) {
     meter.add(oracle->done() - before);
@@ -204,7 +207,7 @@ int OneSidedClientState<Access>::take(N& node, OperationMeter& meter, RunEnd& en
       counts[1] = {};
     }
   }
-  return count + (moved ? 1 : 0);
+  return count + (taken > 0 ? 1 : 0);
 }
 
 template <class Access>

@@ -75,6 +75,13 @@ TEST(Incast, SharesTheLinkEvenly) {
   }
 }
 
+TEST(Incast, MeasuresExactlyTheOperationsOfTheGoal) {
+  for (const std::string options : {"--verb write -s 1k", "--verb send -c UD -s 954"}) {
+    const Json result = result_of("incast_rate --fabric sim:cx4 --clients 2 --warmup 100us -n 333 " + options);
+    for (const Json& thread : result.at("threads")) EXPECT_EQ(thread.at("ops"), 333) << options;
+  }
+}
+
 // Kalia et al., NSDI 2019, Table 5, without congestion control: of N nodes all but one send to that one. The queue is
 // all windows, (N - 1) * 32 packets of 1048 bytes at 25 Gb/s.
 TEST(Incast, RoundTripsAreThoseOfAllWindows) {

@@ -62,6 +62,15 @@ TEST(OneSidedStores, ARateDoesNotDependOnTheWindowWhereTranslationsMiss) {
   EXPECT_NEAR(short_mops, long_mops, 0.01 * long_mops);
 }
 
+TEST(OneSidedStores, MeasureExactlyTheOperationsOfTheGoal) {
+  for (const std::string store : kStores) {
+    const Json result = one_sided_result(
+        "--store " + store +
+        " --fabric sim:cx3 --clients 2 --client_threads 2 --keys 64 --put_percent 0 --warmup 5us -n 333");
+    for (const Json& thread : result.at("threads")) EXPECT_EQ(thread.at("ops"), 333) << store;
+  }
+}
+
 TEST(OneSidedStores, RunOnOtherClustersAndPorts) {
   for (const std::string store : kStores) {
     for (const std::string cluster : {"cib", "cx"}) {
