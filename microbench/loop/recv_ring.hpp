@@ -12,6 +12,7 @@
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/loop/recv_loop.hpp"
+#include "microbench/loop/send_queue.hpp"
 
 namespace verbscope {
 
@@ -60,12 +61,13 @@ class RecvRings {
   std::vector<ibv_recv_wr> requests_;
 };
 
-// Posts the lists of RECVs that are free again. False, with `end` set: a post failed.
-inline bool give_back_recvs(std::span<RecvLane> rings, RunEnd& end) {
+// Posts the lists of RECVs that are free again. `queues`: the send queues of the same QPs, which name the lanes. False,
+// with `end` set: a post failed.
+inline bool give_back_recvs(std::span<RecvLane> rings, std::span<const SendQueue> queues, RunEnd& end) {
   for (std::size_t i = 0; i < rings.size(); ++i) {
     RecvLane& ring = rings[i];
     for (; ring.consumed >= ring.list; ring.consumed -= ring.list) {
-      if (!post_succeeded(post_next_recvs(ring), static_cast<std::uint32_t>(i), end)) return false;
+      if (!post_succeeded(post_next_recvs(ring), queues[i].index, end)) return false;
     }
   }
   return true;

@@ -106,15 +106,25 @@ inline void begin_pass(Server& s, const RunControl& control) {
   s.measured = measured;
 }
 
-// Serves until the order to quit. Server is a ServerLoopState. `pass(node, s, end)` serves the requests that are there
-// and never waits for more: it returns a positive number if anything moved, or -1 with `end` set.
+// A wr_id has the place of its queue in `queues`, for SENDs and RECVs alike; a report names the thread's lane.
+template <class Server>
+inline void name_failed_lane(const Server& s, RunEnd& end) {
+  if (end.kind == EndKind::completion_failed) end.queue = s.queues[end.queue].index;
+}
+
+// Serves until the order to quit. Server is a ServerLoopState with `queues`, its SendQueues. `pass(node, s, end)`
+// serves the requests that are there and never waits for more: it returns a positive number if anything moved, or -1
+// with `end` set.
 template <Node N, class Server, class Pass>
 void server_loop(N& node, Server& s, const RunControl& control, ThreadTally& tally, Pass&& pass) {
   IdleWait idle(s.cq, s.channel, tally);
   for (;;) {
     begin_pass(s, control);
     const int moved = pass(node, s, tally.end);
-    if (moved < 0) return;
+    if (moved < 0) {
+      name_failed_lane(s, tally.end);
+      return;
+    }
     if (moved > 0) {
       tally.done_ops.store(s.served, std::memory_order_relaxed);
       continue;

@@ -192,12 +192,12 @@ inline int serve(N& node, Server& s, RunEnd& end) {
   if (completed < 0) return -1;
   const std::uint64_t most = std::min<std::uint64_t>(least_room(s.queues), s.max_batch);
   const int answers = answer_waiting(node, s, s.head + std::min(s.tail - s.head, most), end);
-  if (answers < 0 || !give_back_recvs(s.recvs, end)) return -1;
+  if (answers < 0 || !give_back_recvs(s.recvs, s.queues, end)) return -1;
   s.served += static_cast<std::uint64_t>(answers);
   if (s.measured) {
     ++s.counts.looks;
     s.counts.served += static_cast<std::uint64_t>(answers);
-    count_pass(s.counts.passes, static_cast<std::uint64_t>(answers), s.max_batch, s.tail - s.head);
+    count_pass(s.counts.passes, static_cast<std::uint64_t>(answers), most_of_a_pass(s), s.tail - s.head);
   }
   return completed + answers;
 }

@@ -158,7 +158,7 @@ inline int serve_messages(N& node, Server& s, RunEnd& end) {
     if (!work<kPolicy>(node, s, *item, end)) return -1;
   }
   if (s.head != s.tail) ++s.blocked;
-  if (!end_pass<kPolicy>(node, s, end) || !give_back_recvs(s.recvs, end)) return -1;
+  if (!end_pass<kPolicy>(node, s, end) || !give_back_recvs(s.recvs, s.queues, end)) return -1;
   return count;
 }
 
@@ -206,7 +206,8 @@ inline int serve_and_count(N& node, Server& s, RunEnd& end) {
     const std::uint64_t served = s.served - served_before;
     s.counts.served += served;
     if constexpr (!kPolicy.batching) s.batches->lists[1] += served;
-    count_pass(s.counts.passes, served, s.recvs.empty() ? s.clients.size() : s.max_batch, s.blocked - blocked_before);
+    count_pass(s.counts.passes, served, s.recvs.empty() ? s.clients.size() : most_of_a_pass(s),
+               s.blocked - blocked_before);
   }
   return completed;
 }

@@ -3,6 +3,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -42,6 +43,11 @@ struct RequestServer : ServerLoopState {
   bool batching = false;        // the responses of a pass go out with one doorbell per port
   std::uint32_t max_batch = 1;  // largest number of responses per doorbell
 };
+
+// Requests by SEND that a pass takes at most: it polls one batch of completions.
+inline std::uint64_t most_of_a_pass(const RequestServer& s) {
+  return std::min<std::uint64_t>(s.max_batch, kRateBatch);
+}
 
 // RECVs per post for requests by datagram.
 inline constexpr std::uint32_t kRequestRecvList = 16;

@@ -148,7 +148,7 @@ inline bool give_back_recv(SpecWorker& s, std::uint32_t index, RunEnd& end) {
   RecvLane& recvs = s.recvs[index];
   if (++recvs.consumed != recvs.list) return true;
   recvs.consumed = 0;
-  return post_succeeded(post_next_recvs(recvs), index, end);
+  return post_succeeded(post_next_recvs(recvs), s.queues[index].index, end);
 }
 
 // Takes completions, and puts requests into `waiting`. Returns how many, or -1 with `end` set.

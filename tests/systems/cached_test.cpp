@@ -170,6 +170,15 @@ TEST(CachedServer, RequestsWaitForRoomForTheirResponse) {
   EXPECT_EQ(end.device.recvs.size(), ServerEnd::kRecvs);
 }
 
+// A pass polls one batch of completions, whatever --max_batch says.
+TEST(CachedServer, APassIsFullAtOneBatchOfCompletions) {
+  Server server;
+  server.max_batch = 16;
+  EXPECT_EQ(most_of_a_pass(server), 16u);
+  server.max_batch = 256;
+  EXPECT_EQ(most_of_a_pass(server), static_cast<std::uint64_t>(kRateBatch));
+}
+
 constexpr std::uint32_t kValue = 32;
 
 StoreOptions options_of(std::uint32_t puts) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "systems/sequencer/herd_loop.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
@@ -201,7 +203,12 @@ TEST(HerdWorker, EndsOnTheOrderToQuit) {
 TEST(HerdWorker, ReportsAFailedAnswer) {
   HerdServerEnd worker(true);
   ThreadTally tally;
-  worker.device.edit = [](ibv_wc& wc) { wc.status = IBV_WC_LOC_QP_OP_ERR; };
+  for (SendQueue& queue : worker.queues) queue.index += 10;  // the lanes of the QPs
+  std::uint32_t failed = ~0u;
+  worker.device.edit = [&](ibv_wc& wc) {
+    wc.status = IBV_WC_LOC_QP_OP_ERR;
+    failed = std::min(failed, sent_queue(wc.wr_id));
+  };
   std::uint64_t number = 0;
   worker.node.on_idle = [&] {
     for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, number);
@@ -210,6 +217,7 @@ TEST(HerdWorker, ReportsAFailedAnswer) {
   server_loop(worker.node, worker.state, worker.control, tally, serve<ScriptedNode>);
   EXPECT_EQ(tally.end.kind, EndKind::completion_failed);
   EXPECT_EQ(tally.end.code, IBV_WC_LOC_QP_OP_ERR);
+  EXPECT_EQ(tally.end.queue, failed + 10);
 }
 
 }  // namespace
