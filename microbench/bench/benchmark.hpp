@@ -2,6 +2,8 @@
 // (devices, connections, memory regions, exchange, warm-up, timing, counters, output) is the runner's.
 #pragma once
 
+#include <infiniband/verbs.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,12 +26,17 @@ class SimNode;
 struct Options;
 struct Outcome;
 
+// Where a UD request goes, as a work request names it.
+using UdAddress = decltype(ibv_send_wr{}.wr.ud);
+
 // A QP of a peer.
 struct PeerQp {
   std::uint32_t qpn = 0;
   std::uint32_t qkey = 0;  // UD
   ibv_ah* ah = nullptr;    // UD; owned by the node
   std::uint16_t lid = 0;   // the LID of its port; 0 on Ethernet
+
+  UdAddress address() const { return {ah, qpn, qkey}; }
 };
 
 // The far end of a lane.

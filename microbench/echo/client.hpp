@@ -210,7 +210,7 @@ class EchoClient final : public WorkloadOn<EchoClient> {
     mine.requests = messages_.build(index * options.outstanding, options.outstanding, index, mine.out, mr_.lkey(), peer,
                                     options.requests_written());
     if (!facts(op.transport).connected) {
-      for (ibv_send_wr& request : mine.requests) address_datagram(request, peer.qp);
+      for (ibv_send_wr& request : mine.requests) request.wr.ud = peer.qp.address();
     }
     if (options.responses_written()) {
       mine.in = slots_of(setup.region, lane, op.payload);

@@ -116,8 +116,4 @@ class EchoSends {
   std::vector<ibv_send_wr> requests_;
 };
 
-inline void address_datagram(ibv_send_wr& wr, const PeerQp& to) {
-  wr.wr.ud = {to.ah, to.qpn, to.qkey};
-}
-
 }  // namespace verbscope

@@ -19,14 +19,14 @@
 namespace verbscope {
 
 struct EchoServerLane {
-  std::span<ibv_send_wr> responses;        // response j sends back the bytes in slot j
-  EchoSlots in;                            // requests
-  RecvLane recvs;                          // requests by SEND
-  std::uint32_t queue = 0;                 // responses go out on it
-  std::span<const ibv_send_wr> addresses;  // UD: where the response to client i goes
-  std::span<std::uint64_t> answered;       // UD: responses to client i
-  std::uint64_t served = 0;                // requests taken
-  std::uint64_t last = 0;                  // requests by WRITE: the number of the last
+  std::span<ibv_send_wr> responses;      // response j sends back the bytes in slot j
+  EchoSlots in;                          // requests
+  RecvLane recvs;                        // requests by SEND
+  std::uint32_t queue = 0;               // responses go out on it
+  std::span<const UdAddress> addresses;  // UD: where the response to client i goes
+  std::span<std::uint64_t> answered;     // UD: responses to client i
+  std::uint64_t served = 0;              // requests taken
+  std::uint64_t last = 0;                // requests by WRITE: the number of the last
 };
 
 struct EchoServerState : ServerLoopState {
@@ -140,7 +140,7 @@ inline bool serve_received(N& node, EchoServerState& s, RunEnd& end) {
         ++s.wrong;
         continue;
       }
-      response.wr.ud = lane.addresses[client_of(tag)].wr.ud;
+      response.wr.ud = lane.addresses[client_of(tag)];
       ++lane.answered[client_of(tag)];
     }
     if (!answer(node, s, lane, response, end)) return false;
@@ -267,11 +267,11 @@ class EchoServer final : public WorkloadOn<EchoServer> {
     mine.responses = messages_.build(index * slots_, slots_, index, mine.in, lkey, peer, options.responses_written());
     const bool companion = options.mode == EchoMode::write_send;
     if (companion) {
-      for (ibv_send_wr& response : mine.responses) address_datagram(response, peer.companion);
+      for (ibv_send_wr& response : mine.responses) response.wr.ud = peer.companion.address();
     } else if (!facts(op.transport).connected) {
       addresses_[index].resize(lane.peers.size());
       answered_[index].resize(lane.peers.size());
-      for (const LanePeer& client : lane.peers) address_datagram(addresses_[index].at(client.node), client.qp);
+      for (const LanePeer& client : lane.peers) addresses_[index].at(client.node) = client.qp.address();
       mine.addresses = addresses_[index];
       mine.answered = answered_[index];
     }
@@ -287,7 +287,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
   std::uint64_t slots_;  // of each lane, for requests
   EchoSends messages_;
   std::optional<RecvRings> recvs_;
-  std::vector<std::vector<ibv_send_wr>> addresses_;  // UD: by lane, then client
+  std::vector<std::vector<UdAddress>> addresses_;  // UD: by lane, then client
   std::vector<std::vector<std::uint64_t>> answered_;
   std::vector<std::uint32_t> owners_;  // connected: the client of each lane
   std::vector<SendQueue> queues_;

@@ -20,8 +20,8 @@ namespace verbscope {
 // Answers the flows of one QP.
 struct AnswerLane {
   RecvLane recvs;
-  ibv_send_wr answer;                      // no payload
-  std::span<const ibv_send_wr> addresses;  // UD: where the answer to each sender goes
+  ibv_send_wr answer;                    // no payload
+  std::span<const UdAddress> addresses;  // UD: where the answer to each sender goes
 };
 
 struct FlowAnswererState : ServerLoopState {
@@ -53,7 +53,7 @@ inline int answer_flows(FlowAnswererState& s, RunEnd& end) {
         ++s.wrong;
         continue;
       }
-      lane.answer.wr.ud = lane.addresses[sender].wr.ud;
+      lane.answer.wr.ud = lane.addresses[sender];
     }
     lane.answer.imm_data = tag;
     if (!post_one(s.queues[index], lane.answer, end)) return -1;
@@ -102,9 +102,7 @@ class FlowAnswerer final : public WorkloadOn<FlowAnswerer> {
     mine.answer.opcode = IBV_WR_SEND_WITH_IMM;
     if (!facts(setup.operation.transport).connected) {
       addresses_[index].resize(lane.peers.size());
-      for (const LanePeer& sender : lane.peers) {
-        addresses_[index].at(sender.node).wr.ud = {sender.qp.ah, sender.qp.qpn, sender.qp.qkey};
-      }
+      for (const LanePeer& sender : lane.peers) addresses_[index].at(sender.node) = sender.qp.address();
       mine.addresses = addresses_[index];
     }
     lanes_.push_back(mine);
@@ -116,7 +114,7 @@ class FlowAnswerer final : public WorkloadOn<FlowAnswerer> {
   }
 
   RecvRings recvs_;
-  std::vector<std::vector<ibv_send_wr>> addresses_;  // UD: by lane, then sender
+  std::vector<std::vector<UdAddress>> addresses_;  // UD: by lane, then sender
   std::vector<SendQueue> queues_;
   std::vector<AnswerLane> lanes_;
   FlowAnswererState state_;

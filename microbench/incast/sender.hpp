@@ -230,7 +230,7 @@ class FlowSender final : public WorkloadOn<FlowSender> {
       wr.num_sge = op.payload > 0 ? 1 : 0;
       if (op.inlined) wr.send_flags = IBV_SEND_INLINE;
       if (!facts(op.transport).connected) {
-        wr.wr.ud = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey};
+        wr.wr.ud = peer.qp.address();
       } else if (facts(op.verb).one_sided) {
         wr.wr.rdma = {peer.region.address + peer.slice().offset, peer.region.rkey};
       }

@@ -103,7 +103,7 @@ void LatencyEnd::build_request(const ThreadSetup& setup) {
   if (is_atomic(verb_)) {
     wr.wr.atomic = {remote_box + box - kAtomicBytes, verb_ == LatencyVerb::fetch_add ? 1u : 0u, 1, peer.region.rkey};
   } else if (verb_ == LatencyVerb::send) {
-    if (!facts(op.transport).connected) wr.wr.ud = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey};
+    if (!facts(op.transport).connected) wr.wr.ud = peer.qp.address();
   } else {
     wr.wr.rdma = {remote_box + (reads ? 2 : 1) * box - op.payload, peer.region.rkey};
   }

@@ -14,7 +14,7 @@ struct BatchCounts {
   static constexpr std::uint32_t kLongest = 256;
   std::array<std::uint64_t, kLongest + 1> lists{};
 
-  void count(std::uint32_t length) { ++lists[length]; }
+  void count(std::uint32_t length, std::uint64_t times = 1) { lists[length] += times; }
   void merge(const BatchCounts& other) {
     for (std::size_t n = 0; n < lists.size(); ++n) lists[n] += other.lists[n];
   }

@@ -41,7 +41,7 @@ class DatagramExchange final : public WorkloadOn<DatagramExchange> {
       wr.sg_list = &segment_;
       wr.num_sge = op.payload > 0 ? 1 : 0;
       if (op.inlined) wr.send_flags = IBV_SEND_INLINE;
-      for (const LanePeer& peer : lane.peers) peers_.push_back({peer.qp.ah, peer.qp.qpn, peer.qp.qkey});
+      for (const LanePeer& peer : lane.peers) peers_.push_back(peer.qp.address());
     }
     each_ = setup.lanes.empty() ? 0 : setup.lanes.front().peers.size();
   }
@@ -94,7 +94,7 @@ class DatagramExchange final : public WorkloadOn<DatagramExchange> {
   ibv_sge segment_;
   std::vector<SendQueue> queues_;
   std::vector<ibv_send_wr> requests_;
-  std::vector<decltype(ibv_send_wr{}.wr.ud)> peers_;  // [lane][peer]
+  std::vector<UdAddress> peers_;  // [lane][peer]
   std::size_t each_;
   ibv_cq* cq_;
   ibv_comp_channel* channel_;

@@ -147,11 +147,11 @@ inline void retire_signaled(SendQueue& q) {
   --q.due;
 }
 
-// Takes the completions that are there: retires requests, hands RECVs to `on_recv(wc)`, which may return false to give
-// up. Returns how many there were, or -1 with `end` set.
-template <class OnRecv>
-inline int reap(ibv_cq* cq, std::span<SendQueue> queues, RunEnd& end, OnRecv&& on_recv) {
-  return take_completions<kCompletionBatch>(cq, kCompletionBatch, end, [&](const ibv_wc& wc) {
+// Takes the completions that are there, up to `most`: retires requests, hands RECVs to `on_recv(wc)`, which may return
+// false to give up. Returns how many there were, or -1 with `end` set.
+template <int kBatch = kCompletionBatch, class OnRecv>
+inline int reap(ibv_cq* cq, std::span<SendQueue> queues, RunEnd& end, OnRecv&& on_recv, std::uint64_t most = kBatch) {
+  return take_completions<kBatch>(cq, most, end, [&](const ibv_wc& wc) {
     if (!is_send_id(wc.wr_id)) return on_recv(wc);
     retire_signaled(queues[sent_queue(wc.wr_id)]);
     return true;

@@ -17,7 +17,7 @@ RingShape ring_shape(const Operation& op, std::uint32_t partners) {
 }
 
 SendRing::SendRing(const Operation& op, const RingShape& shape, const PayloadArea& area,
-                   const std::vector<Destination>& destinations, std::uint32_t queue, const RemoteRegion& remote)
+                   const std::vector<UdAddress>& destinations, std::uint32_t queue, const RemoteRegion& remote)
     : segments_(shape.length), requests_(shape.length) {
   for (std::uint32_t j = 0; j < shape.length; ++j) {
     ibv_send_wr& wr = requests_[j];
@@ -38,12 +38,7 @@ SendRing::SendRing(const Operation& op, const RingShape& shape, const PayloadAre
       wr.wr.rdma.remote_addr = remote.address;
       wr.wr.rdma.rkey = remote.rkey;
     }
-    if (!destinations.empty()) {
-      const Destination& to = destinations[j % destinations.size()];
-      wr.wr.ud.ah = to.ah;
-      wr.wr.ud.remote_qpn = to.qpn;
-      wr.wr.ud.remote_qkey = to.qkey;
-    }
+    if (!destinations.empty()) wr.wr.ud = destinations[j % destinations.size()];
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/plan.hpp"
 #include "microbench/bench/region.hpp"
 
@@ -24,13 +25,6 @@ inline constexpr std::uint32_t kLongestRing = 8192;  // work requests
 inline constexpr std::uint32_t kShortestWalk = 32;
 RingShape ring_shape(const Operation& operation, std::uint32_t partners);
 
-// The QP that a UD message goes to, and the way to it.
-struct Destination {
-  ibv_ah* ah = nullptr;
-  std::uint32_t qpn = 0;
-  std::uint32_t qkey = 0;
-};
-
 // The payload slots that the ring's requests point at, one after the other in turn.
 struct PayloadArea {
   std::uint64_t address = 0;
@@ -45,7 +39,7 @@ class SendRing {
   // j + 1 is a multiple of signal_every. wr_id is send_id(queue). Requests are chained in lists of post_list. A WRITE
   // or READ goes to the beginning of `remote`.
   SendRing(const Operation& operation, const RingShape& shape, const PayloadArea& area,
-           const std::vector<Destination>& destinations, std::uint32_t queue, const RemoteRegion& remote = {});
+           const std::vector<UdAddress>& destinations, std::uint32_t queue, const RemoteRegion& remote = {});
 
   ibv_send_wr* requests() { return requests_.data(); }
   const std::vector<ibv_send_wr>& list() const { return requests_; }

@@ -130,9 +130,9 @@ class Sender final : public WorkloadOn<Sender> {
   void add_queue(const ThreadSetup& setup, const SenderOptions& options, std::uint32_t index) {
     const Operation& op = setup.operation;
     const Lane& lane = lanes_[index];
-    std::vector<Destination> destinations;
+    std::vector<UdAddress> destinations;
     for (const LanePeer& peer : lane.peers) {
-      if (peer.qp.ah != nullptr) destinations.push_back({peer.qp.ah, peer.qp.qpn, peer.qp.qkey});
+      if (peer.qp.ah != nullptr) destinations.push_back(peer.qp.address());
     }
     const RingShape shape = ring_shape(op, static_cast<std::uint32_t>(lane.peers.size()));
     const std::uint64_t stride = payload_stride(op.payload);

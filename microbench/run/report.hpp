@@ -12,6 +12,7 @@
 #include "common/record.hpp"
 #include "machine/threads.hpp"
 #include "microbench/bench/option_table.hpp"
+#include "microbench/bench/outcome.hpp"
 #include "microbench/bench/plan.hpp"
 
 namespace verbscope {
@@ -193,18 +194,12 @@ PointReports make_result(PointReports reports, const Plan& plan, std::string& fa
 // The record's `result`.
 Json result_json(const PointReports& result);
 
-struct Outcome {
-  Json config = Json::object();  // values that the plan chose, which override the options
-  Json result = Json::object();
-  std::vector<CounterReport> counters;
-  Json prediction;                    // null: none
-  std::string no_prediction;          // why there is none
-  Json environment = Json::object();  // added to the usual facts
-  std::string failure;                // one line; empty: the point is good
-};
-
 // Fills a record from the outcome, the options of `table`, and `environment`.
 void fill_record(Record& record, const Outcome& outcome, const OptionTable& table, Json environment);
+
+// The sum of a count, under `key` in each client's result, as a number to divide. Throws Error with the client's name
+// if it has none.
+double sum_over_clients(const Json& result, const std::string& key);
 
 // Removes the histogram (Histogram::pack) under `key` from each client's result, and returns their sum. Throws Error
 // with the client's name if it has none.

@@ -68,7 +68,7 @@ struct Open : StoreRequestSlot {
 
 // A client's requests to one thread of the server.
 struct ServerLane : RequestLane<Open> {
-  decltype(ibv_send_wr{}.wr.ud) to{};
+  UdAddress to{};
 };
 
 // Completed GETs.

@@ -18,11 +18,14 @@ class ClientEnd final : public StoreClientEnd<Asker, ClientState>, public Cached
         cache_(parts_.oracle.values(), options.store.keys, options.store.cached_share),
         recvs_(setup, 1, datagram_recvs(response_recvs(options.store.window), item_bytes(setup.operation.payload))),
         open_(std::size_t{setup.topology.threads} * options.store.window),
+        lanes_(lanes_over<ServerLane>(open_, options.store.window)),
         stride_(round_up(put_bytes(setup.operation.payload), kCacheLine.value)),
         buffer_(Bytes(open_.size() * stride_), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()) {
     for (std::size_t i = 0; i < open_.size(); ++i) open_[i].end = buffer_.data() + (i + 1) * stride_;
-    add_lanes(setup, options.store.window);
+    for (std::uint32_t t = 0; t < lanes_.size(); ++t) {
+      lanes_[t].to = asked_qp(setup, setup.lanes[0].peers, t).address();
+    }
     segment_.lkey = mr_.lkey();
     request_.wr_id = send_id(0);
     request_.sg_list = &segment_;
@@ -40,24 +43,15 @@ class ClientEnd final : public StoreClientEnd<Asker, ClientState>, public Cached
   const ClientState& state() const override { return state_; }
 
  private:
-  void add_lanes(const ThreadSetup& setup, std::uint32_t window) {
-    for (std::uint32_t t = 0; t < setup.topology.threads; ++t) {
-      const PeerQp& qp = asked_qp(setup, setup.lanes[0].peers, t);
-      ServerLane& lane = lanes_.emplace_back();
-      lane.slots = std::span(open_).subspan(std::size_t{t} * window, window);
-      lane.to = {qp.ah, qp.qpn, qp.qkey};
-    }
-  }
-
   CachedValues cache_;
   RecvRings recvs_;
   std::vector<Open> open_;
+  std::vector<ServerLane> lanes_;
   std::uint64_t stride_;
   Buffer buffer_;
   Mr mr_;
   ibv_sge segment_{};
   ibv_send_wr request_{};
-  std::vector<ServerLane> lanes_;
 };
 
 class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public CacheAccount {
@@ -88,7 +82,6 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
     server_loop(node, server_, control, tally, [](N& by, Server& s, RunEnd& end) { return serve(by, s, end); });
   }
 
-  std::uint64_t wrong() const override { return server_.unknown; }
   const MicaStore* cache() const override { return &store_; }
   const CacheServerCounts& window_counts() const override { return server_.counts; }
   std::uint64_t puts_executed() const override { return server_.puts; }

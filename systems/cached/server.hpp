@@ -56,7 +56,6 @@ struct Server : RequestServer {
   Ring<Item> waiting;                // has room for all RECVs
   std::uint64_t head = 0, tail = 0;  // positions in `waiting`
   std::uint64_t puts = 0;            // executed
-  std::uint64_t unknown = 0;         // requests that no client of the run can have sent
   CacheServerCounts counts;
 
   void begin_interval() { counts = {}; }
@@ -110,11 +109,7 @@ inline void take_message(Server& s, const ibv_wc& wc) {
 // Makes `response` one of `bytes` bytes; 0: header-only.
 inline void address(const Server& s, const Item& item, ibv_send_wr& response, std::uint32_t bytes) {
   response.num_sge = bytes > 0 ? 1 : 0;
-  response.sg_list->length = bytes;
-  response.send_flags = bytes > 0 && bytes <= s.inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
-  response.wr.ud = item.client->to;
-  response.imm_data = htobe32(item.immediate);
-  ++item.client->answered;
+  address_response(response, *item.client, bytes, bytes > 0 && bytes <= s.inline_bytes, item.immediate);
 }
 
 // Whether the version in a GET is that of the value.
@@ -174,7 +169,7 @@ inline int answer_waiting(N& node, Server& s, std::uint64_t until, RunEnd& end) 
   if (s.batching) {
     posted = post_all(s.ports, s.max_batch, batches, end);
   } else if (s.measured) {
-    batches->lists[1] += static_cast<std::uint64_t>(answers);
+    batches->count(1, static_cast<std::uint64_t>(answers));
   }
   return posted ? answers : -1;
 }
@@ -182,13 +177,11 @@ inline int answer_waiting(N& node, Server& s, std::uint64_t until, RunEnd& end) 
 // One pass. Returns how many completions and responses there were, or -1 with `end` set.
 template <Node N>
 inline int serve(N& node, Server& s, RunEnd& end) {
-  const int completed = take_completions<kRateBatch>(s.cq, s.max_batch, end, [&s](const ibv_wc& wc) {
-    if (is_send_id(wc.wr_id)) {
-      retire_signaled(s.queues[sent_queue(wc.wr_id)]);
-    } else {
-      take_message(s, wc);
-    }
-  });
+  const auto take = [&s](const ibv_wc& wc) {
+    take_message(s, wc);
+    return true;
+  };
+  const int completed = reap<kRateBatch>(s.cq, s.queues, end, take, s.max_batch);
   if (completed < 0) return -1;
   const std::uint64_t most = std::min<std::uint64_t>(least_room(s.queues), s.max_batch);
   const int answers = answer_waiting(node, s, s.head + std::min(s.tail - s.head, most), end);

@@ -26,7 +26,7 @@ struct Open : StoreRequestSlot {
 
 // A client's requests to one thread of the server.
 struct ServerLane : SlotLane<Open> {
-  decltype(ibv_send_wr{}.wr.ud) to{};  // requests by SEND
+  UdAddress to{};  // requests by SEND
 };
 
 class Asker : public StoreAsker<Asker, StoreClientState, ServerLane> {

@@ -21,11 +21,9 @@ class ClientEnd final : public StoreClientEnd<Asker, StoreClientState> {
             slot_layout(options, setup.topology.threads, setup.topology.all_client_threads(), setup.operation.payload)),
         recvs_(setup, 1, datagram_recvs(response_recvs(options.store.window), setup.operation.payload), recv_lane()),
         requests_(setup, layout_, options.request_inline, by_send_),
-        open_(std::size_t{layout_.servers} * layout_.window) {
+        open_(std::size_t{layout_.servers} * layout_.window),
+        lanes_(lanes_over<ServerLane>(open_, layout_.window)) {
     requests_.place_bytes(std::span(open_));
-    for (std::uint32_t t = 0; t < layout_.servers; ++t) {
-      lanes_.emplace_back().slots = std::span(open_).subspan(std::size_t{t} * layout_.window, layout_.window);
-    }
     if (by_send_) {
       address_servers(setup);
     } else {
@@ -45,8 +43,7 @@ class ClientEnd final : public StoreClientEnd<Asker, StoreClientState> {
 
   void address_servers(const ThreadSetup& setup) {
     for (std::uint32_t t = 0; t < layout_.servers; ++t) {
-      const PeerQp& qp = asked_qp(setup, setup.lanes[0].peers, t);
-      lanes_[t].to = {qp.ah, qp.qpn, qp.qkey};
+      lanes_[t].to = asked_qp(setup, setup.lanes[0].peers, t).address();
     }
   }
 
@@ -104,7 +101,6 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
   bool active() const override { return self_fed_; }
   bool counts() const override { return self_fed_; }
   std::uint64_t received() const override { return self_fed_ ? 0 : server_.served; }
-  std::uint64_t wrong() const override { return server_.unknown; }
   const MicaStore* cache() const override { return server_.store; }
   const CacheServerCounts& window_counts() const override { return server_.counts; }
   std::uint64_t puts_executed() const override { return server_.puts; }
@@ -124,8 +120,7 @@ class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public Cache
   void add_clients(const ThreadSetup& setup, const SlotLayout& layout) {
     if (self_fed_) {  // one address for all
       const LanePeer& peer = setup.lanes.front().peers.front();
-      clients_.assign(layout.clients,
-                      {{.to = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey}, .port = &responses_.ports().front()}});
+      clients_.assign(layout.clients, {{.to = peer.qp.address(), .port = &responses_.ports().front()}});
       return;
     }
     for (const ResponseTarget& target : responses_.targets(setup)) clients_.push_back({target});

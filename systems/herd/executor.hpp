@@ -132,11 +132,7 @@ template <Node N>
 // Makes `response` one of `bytes` bytes to the item's client.
 [[gnu::always_inline]] inline void address(const Executor& s, const Item& item, Client& client, ibv_send_wr& response,
                                            std::uint32_t bytes) {
-  response.sg_list->length = bytes;
-  response.send_flags = bytes <= s.inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
-  response.wr.ud = client.to;
-  response.imm_data = htobe32(item.tag);
-  ++client.answered;
+  address_response(response, client, bytes, bytes <= s.inline_bytes, item.tag);
 }
 
 // Step 3: executes the request, and fills `response`.

@@ -82,7 +82,7 @@ inline bool serve_slots(N& node, Server& s, RunEnd& end) {
       s,
       [&](Client & client, std::byte * slot) __attribute__((always_inline)) {
         if (room-- == 0) [[unlikely]] {
-          ++s.blocked;
+          s.blocked = 1;  // the pass does not look for more
           s.first = &client;
           return false;
         }
@@ -143,12 +143,9 @@ inline Item* take_message(Server& s, const Message& message) {
 // Returns the number of completions, or -1 with `end` set.
 template <ServerPolicy kPolicy, Node N>
 inline int serve_messages(N& node, Server& s, RunEnd& end) {
-  const int count = take_completions<kRateBatch>(s.cq, kRateBatch, end, [&s](const ibv_wc& wc) {
-    if (is_send_id(wc.wr_id)) {
-      retire_signaled(s.queues[sent_queue(wc.wr_id)]);
-    } else {
-      s.waiting[s.tail++] = {wc.wr_id, be32toh(wc.imm_data), wc.byte_len};
-    }
+  const int count = reap<kRateBatch>(s.cq, s.queues, end, [&s](const ibv_wc& wc) {
+    s.waiting[s.tail++] = {wc.wr_id, be32toh(wc.imm_data), wc.byte_len};
+    return true;
   });
   if (count < 0) return -1;
   for (std::size_t room = room_of(s); s.head != s.tail && room > 0; ++s.head) {
@@ -157,7 +154,7 @@ inline int serve_messages(N& node, Server& s, RunEnd& end) {
     --room;
     if (!work<kPolicy>(node, s, *item, end)) return -1;
   }
-  if (s.head != s.tail) ++s.blocked;
+  s.blocked += s.tail - s.head;
   if (!end_pass<kPolicy>(node, s, end) || !give_back_recvs(s.recvs, s.queues, end)) return -1;
   return count;
 }
@@ -200,14 +197,14 @@ inline auto dispatch(ServerPolicy policy, Use&& use) {
 template <ServerPolicy kPolicy, Node N>
 inline int serve_and_count(N& node, Server& s, RunEnd& end) {
   s.batches = s.measured ? &s.counts.passes.batches : nullptr;
-  const std::uint64_t served_before = s.served, blocked_before = s.blocked;
+  const std::uint64_t served_before = s.served;
+  s.blocked = 0;
   const int completed = serve<kPolicy>(node, s, end);
   if (s.measured) {
     const std::uint64_t served = s.served - served_before;
     s.counts.served += served;
-    if constexpr (!kPolicy.batching) s.batches->lists[1] += served;
-    count_pass(s.counts.passes, served, s.recvs.empty() ? s.clients.size() : most_of_a_pass(s),
-               s.blocked - blocked_before);
+    if constexpr (!kPolicy.batching) s.batches->count(1, served);
+    count_pass(s.counts.passes, served, s.recvs.empty() ? s.clients.size() : most_of_a_pass(s), s.blocked);
   }
   return completed;
 }

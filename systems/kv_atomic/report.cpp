@@ -35,14 +35,6 @@ std::string histogram_key(const std::string& kind) {
   return kind + "_lat_packed";
 }
 
-std::uint64_t sum_over_clients(const Json& result, const char* key) {
-  std::uint64_t sum = 0;
-  for (const Json& client : result.at("clients")) {
-    sum += JsonFields(client.at("result"), "result of " + client.value("node", "")).require<std::uint64_t>(key);
-  }
-  return sum;
-}
-
 Json server_results(const KvServer& server) {
   return Json{{"records_locked", server.locked()},
               {"records_inconsistent", server.inconsistent()},
@@ -117,7 +109,7 @@ Json kv_results(const std::vector<const Workload*>& threads) {
 }
 
 std::optional<KvMix> kv_mix(const Json& result) {
-  const auto sum = [&result](const char* key) { return static_cast<double>(sum_over_clients(result, key)); };
+  const auto sum = [&result](const char* key) { return sum_over_clients(result, key); };
   const double gets = sum("get_ops"), puts = sum("put_ops"), all = gets + puts;
   if (all <= 0) return std::nullopt;
   return KvMix{.gets = (gets + sum("torn_read_ops")) / all, .puts = puts / all, .looks = sum("lock_look_ops") / all};
@@ -125,7 +117,7 @@ std::optional<KvMix> kv_mix(const Json& result) {
 
 void kv_finish(Outcome& outcome) {
   Json& result = outcome.result;
-  for (const Key& key : kCounted) result[key.name] = sum_over_clients(result, key.name);
+  for (const Key& key : kCounted) result[key.name] = static_cast<std::uint64_t>(sum_over_clients(result, key.name));
   for (const char* rate : kRates) result[rate] = 0.0;
   for (Json& client : result.at("clients")) {
     JsonFields fields(client.at("result"), "result of " + client.value("node", ""));

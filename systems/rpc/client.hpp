@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/workload.hpp"
@@ -57,6 +58,14 @@ struct RequestLane {
     return oldest;
   }
 };
+
+// Lanes with `each` slots of `slots`, one after the other.
+template <class Lane, class Slots>
+std::vector<Lane> lanes_over(Slots& slots, std::size_t each) {
+  std::vector<Lane> lanes(slots.size() / each);
+  for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i].slots = std::span(slots).subspan(i * each, each);
+  return lanes;
+}
 
 // The RECVs of a client: one per expected response, posted before the request.
 struct ResponseRecvs {

@@ -13,10 +13,6 @@
 
 namespace verbscope {
 
-// Bytes of a response without a value. One byte and not none, as in HERD's code, because mlx4 posts by BlueFlame only
-// requests with inline bytes. A value is longer.
-inline constexpr std::uint32_t kStatusBytes = 1;
-
 // A tag is an immediate: the thread of the server in a response, the client in a request by SEND, and the low bits of
 // the request's number.
 inline constexpr std::uint32_t kTagNumbers = 1u << 20;

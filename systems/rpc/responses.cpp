@@ -68,8 +68,7 @@ void ResponseQueues::add_queue(const ThreadSetup& setup, std::uint32_t lane) {
 std::vector<ResponseTarget> ResponseQueues::targets(const ThreadSetup& setup) {
   std::vector<ResponseTarget> out;
   for (const ClientAddress& client : client_addresses(setup)) {
-    out.push_back(
-        {.to = {client.qp.ah, client.qp.qpn, client.qp.qkey}, .port = &ports_[client.port], .node = client.node});
+    out.push_back({.to = client.qp.address(), .port = &ports_[client.port], .node = client.node});
   }
   return out;
 }

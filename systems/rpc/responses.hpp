@@ -2,6 +2,7 @@
 // or those of a pass as one list per port, with one doorbell or a few.
 #pragma once
 
+#include <endian.h>
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -38,11 +39,22 @@ class ResponsePort {
 
 // Where the responses to a client thread go.
 struct ResponseTarget {
-  decltype(ibv_send_wr{}.wr.ud) to{};
+  UdAddress to{};
   ResponsePort* port = nullptr;  // the server's port that leads to it
   std::uint64_t answered = 0;    // responses so far
   std::uint32_t node = 0;        // its machine
 };
+
+// Makes `response` one of `bytes` bytes to `client`, with this tag. A caller whose responses may be header-only sets
+// num_sge.
+[[gnu::always_inline]] inline void address_response(ibv_send_wr& response, ResponseTarget& client, std::uint32_t bytes,
+                                                    bool inlined, std::uint32_t tag) {
+  response.sg_list->length = bytes;
+  response.send_flags = inlined ? unsigned{IBV_SEND_INLINE} : 0u;
+  response.wr.ud = client.to;
+  response.imm_data = htobe32(tag);
+  ++client.answered;
+}
 
 // Room for responses on any of the queues.
 inline std::size_t least_room(std::span<const SendQueue> queues) {

@@ -25,6 +25,14 @@ struct PassCounts {
   std::uint64_t empty_passes = 0;
   std::uint64_t full_passes = 0;  // passes that found nearly as many requests as a pass can take
   std::uint64_t blocked = 0;      // requests left for the next pass because the send queue was full
+
+  void merge(const PassCounts& other) {
+    batches.merge(other.batches);
+    passes += other.passes;
+    empty_passes += other.empty_passes;
+    full_passes += other.full_passes;
+    blocked += other.blocked;
+  }
 };
 
 // Counts a pass that served `served` of at most `most` requests and left `blocked`.
@@ -42,6 +50,7 @@ struct RequestServer : ServerLoopState {
   std::span<ResponsePort> ports;
   bool batching = false;        // the responses of a pass go out with one doorbell per port
   std::uint32_t max_batch = 1;  // largest number of responses per doorbell
+  std::uint64_t unknown = 0;    // requests that no client of the run can have sent
 };
 
 // Requests by SEND that a pass takes at most: it polls one batch of completions.
@@ -80,6 +89,7 @@ class RequestServerEnd : public WorkloadOn<End> {
     return sum;
   }
   std::uint64_t received() const override { return server_.served; }
+  std::uint64_t wrong() const override { return server_.unknown; }
 
  protected:
   RequestServerEnd(const ThreadSetup& setup, const ResponseBodies& bodies, bool batching, std::uint32_t max_batch)

@@ -30,12 +30,9 @@ class HerdClientEnd final : public AskingEnd<HerdAsker> {
         recvs_(setup, 1, datagram_recvs(response_recvs(options.outstanding), sizeof(std::uint64_t)), 1),
         requests_(setup, slot_layout(options, setup.topology.threads, setup.topology.all_client_threads()),
                   setup.operation.inline_limit),
-        asked_(std::size_t{setup.topology.threads} * options.outstanding) {
+        asked_(std::size_t{setup.topology.threads} * options.outstanding),
+        lanes_(lanes_over<SlotLane<HerdAsked>>(asked_, options.outstanding)) {
     requests_.place_bytes(std::span(asked_));
-    for (std::uint32_t w = 0; w < setup.topology.threads; ++w) {
-      lanes_.emplace_back().slots =
-          std::span(asked_).subspan(std::size_t{w} * options.outstanding, options.outstanding);
-    }
     requests_.place_lanes(std::span(lanes_), setup.lanes[0].peers.front().region);
     asker_.lanes = lanes_;
     asker_.writer = &requests_.writer();
@@ -63,8 +60,6 @@ class HerdWorkerEnd final : public AnsweringEnd<HerdWorker> {
                         slot_layout(options, setup.topology.threads, setup.topology.all_client_threads()));
   }
 
-  std::uint64_t wrong() const override { return server_.unknown; }
-
  private:
   std::vector<SlotClient> clients_;
   std::vector<ibv_send_wr*> collected_;
@@ -87,13 +82,9 @@ class SpecClientEnd final : public AskingEnd<SpecAsker> {
       : AskingEnd(setup, options),
         recvs_(setup, 1, datagram_recvs(response_recvs(options.outstanding), sizeof(std::uint64_t))),
         qps_(qps_of(setup.lanes[0].peers)),
-        asked_(setup.lanes[0].peers.size() * remembered(options)) {
-    for (std::size_t i = 0; i < setup.lanes[0].peers.size(); ++i) {
-      const PeerQp& qp = setup.lanes[0].peers[i].qp;
-      SpecLane& lane = lanes_.emplace_back();
-      lane.slots = std::span(asked_).subspan(i * remembered(options), remembered(options));
-      lane.to = {qp.ah, qp.qpn, qp.qkey};
-    }
+        asked_(setup.lanes[0].peers.size() * remembered(options)),
+        lanes_(lanes_over<SpecLane>(asked_, remembered(options))) {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].to = setup.lanes[0].peers[i].qp.address();
     request_.wr_id = send_id(0);
     request_.opcode = IBV_WR_SEND_WITH_IMM;
     asker_.lanes = lanes_;
@@ -106,9 +97,9 @@ class SpecClientEnd final : public AskingEnd<SpecAsker> {
  private:
   RecvRings recvs_;
   QpIndex qps_;
-  ibv_send_wr request_{};
   std::vector<Asked> asked_;
   std::vector<SpecLane> lanes_;
+  ibv_send_wr request_{};
 };
 
 // The RECVs for header-only requests: only their completions matter, so all share one place for a GRH.
@@ -134,7 +125,6 @@ class SpecWorkerEnd final : public AnsweringEnd<SpecWorker> {
     server_.waiting.resize(recvs_.size() * recvs_.front().length);
   }
 
-  std::uint64_t wrong() const override { return server_.unknown; }
   std::uint64_t corrections() const override { return server_.corrections; }
 
  private:

@@ -64,8 +64,41 @@ struct Asked : RequestSlot {
   std::uint64_t floor = 0;  // its value is at least this: above all values that its client had then
 };
 
+// Counts of the values that a thread received, or of all threads.
+struct ReceiptCounts {
+  std::uint64_t asked = 0;        // requests
+  std::uint64_t answers = 0;      // one per completed request
+  std::uint64_t surplus = 0;      // further answers
+  std::uint64_t retries = 0;      // requests sent again
+  std::uint64_t repeated = 0;     // values that a client had received before, or that were never handed out
+  std::uint64_t disordered = 0;   // values below one that their client had when it sent the request
+  std::uint64_t fingerprint = 0;  // sum of mix() over all values
+
+  ReceiptCounts& operator+=(const ReceiptCounts& other) {
+    asked += other.asked;
+    answers += other.answers;
+    surplus += other.surplus;
+    retries += other.retries;
+    repeated += other.repeated;
+    disordered += other.disordered;
+    fingerprint += other.fingerprint;
+    return *this;
+  }
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("asked", self.asked);
+    visit("answers", self.answers);
+    visit("surplus", self.surplus);
+    visit("retries", self.retries);
+    visit("repeated", self.repeated);
+    visit("disordered", self.disordered);
+    visit("fingerprint", self.fingerprint);
+  }
+};
+
 // The values that one thread received.
-struct Receipts {
+struct Receipts : ReceiptCounts {
   explicit Receipts(ValueAudit& values) : audit(&values), next(values.first()) {}
 
   // A request is sent now.
@@ -93,14 +126,7 @@ struct Receipts {
 
   ValueAudit* audit;
   Histogram latency;
-  std::uint64_t next;             // one more than the largest value so far
-  std::uint64_t answers = 0;      // one per completed request
-  std::uint64_t surplus = 0;      // further answers
-  std::uint64_t repeated = 0;     // values that a client had received before, or that were never handed out
-  std::uint64_t disordered = 0;   // values below one that their client had when it sent the request
-  std::uint64_t fingerprint = 0;  // sum of mix() over all values
-  std::uint64_t asked = 0;        // requests
-  std::uint64_t retries = 0;      // requests sent again
+  std::uint64_t next;  // one more than the largest value so far
 
  private:
   void keep(std::uint64_t value) {

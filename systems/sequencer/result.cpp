@@ -16,38 +16,17 @@ constexpr double kNearBound = 0.85;     // share of the model's bound, or of the
 constexpr double kOftenBlocked = 0.02;  // share of the answers that waited for room in a send queue
 constexpr double kOftenFull = 0.5;      // share of the workers' passes that found as much as a pass can take
 
-// The account of a client or of all.
-struct Account {
-  std::uint64_t asked = 0, answers = 0, surplus = 0, retries = 0, repeated = 0, disordered = 0, fingerprint = 0;
-
-  template <class Self, class Visit>
-  static void each(Self& self, Visit&& visit) {
-    visit("asked", self.asked);
-    visit("answers", self.answers);
-    visit("surplus", self.surplus);
-    visit("retries", self.retries);
-    visit("repeated", self.repeated);
-    visit("disordered", self.disordered);
-    visit("fingerprint", self.fingerprint);
-  }
-};
-
 Json client_json(const std::vector<const Receipts*>& all, const SequencerOptions& options) {
-  Account sum;
+  ReceiptCounts sum;
   Histogram latency;
   std::uint64_t next = options.start_value;
   for (const Receipts* one : all) {
-    const Account part{one->asked,    one->answers,    one->surplus,    one->retries,
-                       one->repeated, one->disordered, one->fingerprint};
-    std::vector<std::uint64_t> parts;
-    Account::each(part, [&parts](const char*, std::uint64_t value) { parts.push_back(value); });
-    std::size_t i = 0;
-    Account::each(sum, [&](const char*, std::uint64_t& value) { value += parts[i++]; });
+    sum += *one;
     latency.merge(one->latency);
     next = std::max(next, one->next);
   }
   Json values = Json::object();
-  Account::each(sum, [&values](const char* name, std::uint64_t value) { values[name] = value; });
+  ReceiptCounts::each(sum, [&values](const char* name, std::uint64_t value) { values[name] = value; });
   Json out{{"values", values}, {"latency", latency.pack()}};
   out.update(latency.to_json());
   const std::uint64_t covered = next - options.start_value;
@@ -56,42 +35,38 @@ Json client_json(const std::vector<const Receipts*>& all, const SequencerOptions
 }
 
 Json worker_json(const std::vector<const SequencerAccount*>& threads) {
-  BatchCounts batches;
+  PassCounts sum;
   bool some = false;
-  std::uint64_t passes = 0, empty = 0, full = 0, blocked = 0, answers = 0, corrections = 0;
+  std::uint64_t answers = 0, corrections = 0;
   for (const SequencerAccount* thread : threads) {
     const PassCounts* one = thread->worker_counts();
     if (one == nullptr) continue;
     some = true;
-    batches.merge(one->batches);
-    passes += one->passes;
-    empty += one->empty_passes;
-    full += one->full_passes;
-    blocked += one->blocked;
+    sum.merge(*one);
     answers += thread->answers();
     corrections += thread->corrections();
   }
   if (!some) return Json::object();
-  const auto share = [passes](std::uint64_t part) {
-    return passes == 0 ? 0 : static_cast<double>(part) / static_cast<double>(passes);
+  const auto share = [&sum](std::uint64_t part) {
+    return sum.passes == 0 ? 0 : static_cast<double>(part) / static_cast<double>(sum.passes);
   };
   Json out{{"answers", answers},
            {"corrections", corrections},
-           {"blocked", blocked},
-           {"idle_share", share(empty)},
-           {"full_share", share(full)}};
-  return Json{{"workers", out}, {"answers_per_post", batches.to_json()}};
+           {"blocked", sum.blocked},
+           {"idle_share", share(sum.empty_passes)},
+           {"full_share", share(sum.full_passes)}};
+  return Json{{"workers", out}, {"answers_per_post", sum.batches.to_json()}};
 }
 
 // Sums the clients' accounts and merges audits.
-Account merge_clients(Json& result, const SequencerOptions& options, std::uint64_t& twice, bool& exact) {
-  Account sum;
+ReceiptCounts merge_clients(Json& result, const SequencerOptions& options, std::uint64_t& twice, bool& exact) {
+  ReceiptCounts sum;
   for (Json& client : result.at("clients")) {
     Json& theirs = client.at("result");
     const std::string where = "result of " + client.at("node").get<std::string>();
     JsonFields values(theirs.at("values"), where + ": values");
-    Account::each(sum,
-                  [&values](const char* name, std::uint64_t& value) { value += values.require<std::uint64_t>(name); });
+    ReceiptCounts::each(
+        sum, [&values](const char* name, std::uint64_t& value) { value += values.require<std::uint64_t>(name); });
     if (theirs.contains("bits")) {
       twice += options.audit->merge(theirs.at("bits").get<std::string>(), where + ": bits");
       theirs.erase("bits");
@@ -109,7 +84,7 @@ struct Finding {
 };
 
 // One line about what is wrong; empty: nothing.
-std::string check(const Account& sum, const Finding& found, const SequencerOptions& options) {
+std::string check(const ReceiptCounts& sum, const Finding& found, const SequencerOptions& options) {
   if (sum.repeated + found.twice > 0) {
     return fmt::format("{} of {} values were received twice or never handed out", sum.repeated + found.twice,
                        found.received);
@@ -177,7 +152,7 @@ Json sequencer_node_json(const std::vector<const Workload*>& threads, const Sequ
 void check_sequence(Outcome& outcome, const SequencerOptions& options) {
   Json& result = outcome.result;
   Finding found;
-  const Account sum = merge_clients(result, options, found.twice, found.exact);
+  const ReceiptCounts sum = merge_clients(result, options, found.twice, found.exact);
   const Histogram latency = take_client_histograms(result, "latency");
   found.handed_out = result.at("counter").get<std::uint64_t>() - options.start_value;
   found.received = sum.answers + sum.surplus;

@@ -33,7 +33,7 @@ constexpr std::uint64_t extend_value(std::uint32_t low, std::uint64_t near) {
 
 // A client's requests to one QP of the server.
 struct SpecLane : RequestLane<Asked> {
-  decltype(ibv_send_wr{}.wr.ud) to{};
+  UdAddress to{};
   std::uint64_t answered = 0;
   std::uint64_t doubts = 0;  // requests resent without a surplus response so far
 
@@ -134,14 +134,10 @@ struct SpecWorker : RequestServer {
   std::uint64_t* counter = nullptr;
   std::uint64_t head = 0, tail = 0;  // positions in `waiting`
   std::uint64_t corrections = 0;
-  std::uint64_t unknown = 0;
   PassCounts counts;
 
   void begin_interval() { counts = {}; }
 };
-
-// Largest number of completions in a pass.
-inline constexpr int kSpecBatch = 32;
 
 // A RECV of queue `index` is free: it is posted again with the others of its list. False: a post failed.
 inline bool give_back_recv(SpecWorker& s, std::uint32_t index, RunEnd& end) {
@@ -153,11 +149,7 @@ inline bool give_back_recv(SpecWorker& s, std::uint32_t index, RunEnd& end) {
 
 // Takes completions, and puts requests into `waiting`. Returns how many, or -1 with `end` set.
 inline int take_requests(SpecWorker& s, RunEnd& end) {
-  return take_completions<kSpecBatch>(s.cq, kSpecBatch, end, [&](const ibv_wc& wc) {
-    if (is_send_id(wc.wr_id)) {
-      retire_signaled(s.queues[sent_queue(wc.wr_id)]);
-      return true;
-    }
+  return reap<kRateBatch>(s.cq, s.queues, end, [&](const ibv_wc& wc) {
     const std::uint32_t index = recv_queue(wc.wr_id);
     const std::uint32_t client = s.qps->find(wc);
     if (client == QpIndex::kNotFound) [[unlikely]] {
@@ -219,7 +211,7 @@ inline int serve(N& node, SpecWorker& s, RunEnd& end) {
   const std::uint64_t before = s.served;
   const int completed = take_requests(s, end);
   if (completed < 0 || !answer_waiting(node, s, end)) return -1;
-  if (s.measured) count_pass(s.counts, s.served - before, kSpecBatch, s.tail - s.head);
+  if (s.measured) count_pass(s.counts, s.served - before, kRateBatch, s.tail - s.head);
   return s.served > before || completed > 0 ? 1 : 0;
 }
 

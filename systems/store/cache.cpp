@@ -65,7 +65,6 @@ lookups::MicaStore filled_cache(const ThreadSetup& setup, const StoreOptions& op
 
 Json cache_results(const std::vector<const Workload*>& threads) {
   lookups::MicaCounts cache;
-  BatchCounts batches;
   CacheServerCounts sum;
   std::uint64_t puts = 0;
   bool has_cache = false;
@@ -76,12 +75,7 @@ Json cache_results(const std::vector<const Workload*>& threads) {
     has_cache = account->cache() != nullptr;
     if (has_cache) add(cache, account->cache()->counts());
     const CacheServerCounts& counts = account->window_counts();
-    const PassCounts& passes = counts.passes;
-    batches.merge(passes.batches);
-    sum.passes.passes += passes.passes;
-    sum.passes.empty_passes += passes.empty_passes;
-    sum.passes.full_passes += passes.full_passes;
-    sum.passes.blocked += passes.blocked;
+    sum.passes.merge(counts.passes);
     sum.served += counts.served;
     sum.looks += counts.looks;
     sum.no_ops += counts.no_ops;
@@ -92,7 +86,7 @@ Json cache_results(const std::vector<const Workload*>& threads) {
   const auto share = [](std::uint64_t part, std::uint64_t of) {
     return of == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(of));
   };
-  Json json{{"answers_per_post", batches.to_json()},
+  Json json{{"answers_per_post", sum.passes.batches.to_json()},
             {"workers",
              {{"served", served},
               {"idle_share", share(sum.passes.empty_passes, sum.passes.passes)},

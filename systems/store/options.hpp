@@ -10,6 +10,9 @@ namespace verbscope {
 
 enum class StoreKind : std::uint8_t { herd, cached, pilaf, farm, farm_var };
 
+// Bytes of a response without a value. One byte and not none, as in HERD's code, because mlx4 posts by BlueFlame only
+// requests with inline bytes. A value is longer.
+inline constexpr std::uint32_t kStatusBytes = 1;
 inline constexpr std::uint32_t kMinStoreValue = 4;     // bytes
 inline constexpr std::uint32_t kMaxStoreValue = 1000;  // bytes, that of HERD
 inline constexpr std::uint32_t kMaxAccesses = 16;      // of a request that is echoed

@@ -28,15 +28,6 @@ std::uint32_t settle_inlining(Options& common, const OptionTable& table) {
   return common.inline_size == 0 ? 0 : std::max(common.inline_size, kRequestInline);
 }
 
-double sum_over_clients(const Json& result, const std::string& key) {
-  double sum = 0;
-  for (const Json& client : result.at("clients")) {
-    sum += static_cast<double>(
-        JsonFields(client.at("result"), "result of " + client.value("node", "")).require<std::uint64_t>(key));
-  }
-  return sum;
-}
-
 void check_writers(const Topology& topology, const StoreValues& values) {
   if (topology.all_client_threads() <= values.max_writers()) return;
   fail_usage("--clients {}, {} client threads: a value of {} bytes can name at most {} client threads",

@@ -77,9 +77,6 @@ void settle_clients(Options& common);
 // Resolves --inline_size for responses. Returns the largest request that is inlined, in bytes.
 std::uint32_t settle_inlining(Options& common, const OptionTable& table);
 
-// The sum of a count of all clients' results.
-double sum_over_clients(const Json& result, const std::string& key);
-
 // Throws UsageError if a value cannot name each client thread as its writer.
 void check_writers(const Topology& topology, const StoreValues& values);
 

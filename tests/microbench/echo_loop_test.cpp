@@ -318,9 +318,9 @@ TEST(EchoServer, AnswersDatagramsToTheirSendersAndCountsThem) {
   Server server;
   server.state.by_memory = false;
   std::vector<ibv_recv_wr> requests(kEchoOutstanding);
-  std::vector<ibv_send_wr> addresses(kClient + 1);
+  std::vector<UdAddress> addresses(kClient + 1);
   std::vector<std::uint64_t> answered(kClient + 1);
-  for (std::uint32_t i = 0; i <= kClient; ++i) addresses[i].wr.ud.remote_qpn = 100 + i;
+  for (std::uint32_t i = 0; i <= kClient; ++i) addresses[i].remote_qpn = 100 + i;
   for (std::uint32_t j = 0; j < kEchoOutstanding; ++j) {
     requests[j].wr_id = recv_id(0, j);
     requests[j].sg_list = &server.segments[j];

@@ -29,7 +29,7 @@ struct SendThread {
     const Operation op{.post_list = list, .signal_every = every, .tx_depth = depth};
     for (std::uint32_t i = 0; i < count; ++i) {
       const RingShape shape = ring_shape(op, 1);
-      rings.emplace_back(op, shape, PayloadArea{}, std::vector<Destination>{}, i);
+      rings.emplace_back(op, shape, PayloadArea{}, std::vector<UdAddress>{}, i);
       queues[i] = {
           .qp = device.add_qp(depth), .index = i, .depth = depth, .ring = {rings.back().requests(), shape.length}};
       state.ready[state.ready_tail++] = &queues[i];
