@@ -49,7 +49,7 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    atomic_loop(node, state_, control, tally);
+    client_loop(node, state_, control, tally);
   }
 
   bool active() const override { return true; }
@@ -140,14 +140,13 @@ class SlotProber final : public WorkloadOn<SlotProber> {
 class CounterHolder final : public WorkloadOn<CounterHolder> {
  public:
   CounterHolder(const ThreadSetup& setup, const AtomicOptions& options)
-      : idle_(make_idle()),
-        region_(setup.region.bytes),
+      : region_(setup.region.bytes),
         counters_(setup.thread == 0 && !options.probe_slots ? options.counters : 0),
         stride_(options.stride) {}
 
   template <Node N>
-  void step(N& node, const RunControl& control, ThreadTally& tally) {
-    idle_->run(node, control, tally);
+  void step(N& node, const RunControl& control, ThreadTally&) {
+    wait_for_quit(node, control);
   }
 
   bool active() const override { return false; }
@@ -159,7 +158,6 @@ class CounterHolder final : public WorkloadOn<CounterHolder> {
   }
 
  private:
-  std::unique_ptr<Workload> idle_;
   std::span<std::byte> region_;
   std::uint64_t counters_;
   std::uint64_t stride_;

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "microbench/loop/choice.hpp"
+#include "microbench/loop/request_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
 
 namespace verbscope {
@@ -20,9 +21,8 @@ struct AtomicPlaces {
   std::uint64_t base = 0;            // address of the peer's first counter
 };
 
-struct AtomicState {
-  ibv_cq* cq = nullptr;
-  ibv_comp_channel* channel = nullptr;
+// The state of a client, as client_loop() calls it.
+struct AtomicState : ClientLoopState {
   std::span<SendQueue> queues;
   std::span<AtomicPlaces> places;  // by queue
   Choice choice{1, false, 0, 0};
@@ -30,7 +30,20 @@ struct AtomicState {
   // Compare-and-swap: the last known value of each counter. A swap replaces this value by the next one.
   std::span<std::uint64_t> seen;
   std::uint64_t swapped = 0;
-  std::uint64_t goal = MeasuredInterval::kNoGoal;
+
+  // Fills all queues.
+  template <Node N>
+  bool ask(N& node, RunEnd& end);
+  bool drained() const {
+    return std::ranges::none_of(queues, [](const SendQueue& queue) { return queue.room < queue.depth; });
+  }
+  template <Node N>
+  int take(N& node, OperationMeter& meter, RunEnd& end);
+  template <Node N>
+  bool wait(N& node, IdleWait& idle, RunEnd&) {
+    idle.idle(node);
+    return true;
+  }
 };
 
 inline bool post_atomics(AtomicState& s, std::uint32_t index, RunEnd& end) {
@@ -63,30 +76,23 @@ inline void retire_atomic(AtomicState& s, std::uint32_t index) {
   s.seen[places.counter[slot]] = before + (swapped ? 1 : 0);
 }
 
-// Keeps all queues full until the stop or the goal, then waits for the outstanding atomics.
 template <Node N>
-void atomic_loop(N& node, AtomicState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredInterval interval(tally, s.goal);
-  IdleWait wait(s.cq, s.channel, tally);
-  std::uint64_t ops = 0;
-  const auto outstanding = [&s] {
-    return std::ranges::any_of(s.queues, [](const SendQueue& queue) { return queue.room < queue.depth; });
-  };
-  for (bool running = true; running || outstanding();) {
-    for (std::uint32_t i = 0; running && i < s.queues.size(); ++i) {
-      if (!post_atomics(s, i, tally.end)) return;
-    }
-    const int count = take_completions<kCompletionBatch>(
-        s.cq, interval.left(ops), tally.end, [&s](const ibv_wc& wc) { retire_atomic(s, sent_queue(wc.wr_id)); });
-    if (count < 0) return;
-    if (count == 0) {
-      if (!wait.idle_unless_quit(node, control)) return;
-      continue;
-    }
-    ops += static_cast<std::uint64_t>(count);
-    tally.done_ops.store(ops, std::memory_order_relaxed);
-    if (interval.see(node, control.phase.load(std::memory_order_relaxed), ops)) running = false;
+bool AtomicState::ask(N&, RunEnd& end) {
+  for (std::uint32_t i = 0; i < queues.size(); ++i) {
+    if (!post_atomics(*this, i, end)) return false;
   }
+  return true;
+}
+
+template <Node N>
+int AtomicState::take(N& node, OperationMeter& meter, RunEnd& end) {
+  const int count = take_completions<kCompletionBatch>(
+      cq, meter.left(), end, [this](const ibv_wc& wc) { retire_atomic(*this, sent_queue(wc.wr_id)); });
+  if (count > 0) {
+    meter.add(static_cast<std::uint64_t>(count));
+    meter.note(node, meter.phase());
+  }
+  return count;
 }
 
 }  // namespace verbscope

@@ -57,7 +57,7 @@ template <Node N>
 inline void compute(N& node, Nanos time) {
   const Picos until = node.now() + time;
   node.compute(time);
-  while (node.now() < until) {  // a host does nothing in work()
+  while (node.now() < until) {  // a host does nothing in compute()
   }
 }
 

@@ -18,7 +18,7 @@ class OperationMeter {
       : control_(control), tally_(tally), interval_(tally, goal) {}
 
   // False after the stop, or when the goal is reached: no more requests are sent.
-  bool running() const { return running_; }
+  bool running() const { return !interval_.over(); }
   bool measuring() const { return interval_.measuring(); }
   // Operations that may still be done before the goal is reached.
   std::uint64_t left() const { return interval_.left(ops_); }
@@ -32,7 +32,15 @@ class OperationMeter {
   // Call after completions: a bound of the interval is noted where the phase has changed.
   template <Node N>
   void note(N& node, Phase phase) {
-    if (interval_.see(node, phase, ops_)) running_ = false;
+    interval_.see(node, phase, ops_);
+  }
+  // Both, for operations that have just completed. True: a measured interval has begun.
+  template <Node N>
+  bool add_and_note(N& node, Phase phase, std::uint64_t count) {
+    const bool before = measuring();
+    add(count);
+    note(node, phase);
+    return measuring() && !before;
   }
 
  private:
@@ -40,7 +48,6 @@ class OperationMeter {
   ThreadTally& tally_;
   MeasuredInterval interval_;
   std::uint64_t ops_ = 0;
-  bool running_ = true;
 };
 
 // How long none of the requests on a queue has been settled, where requests can be lost.

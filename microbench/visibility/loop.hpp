@@ -55,7 +55,7 @@ inline bool post_signaled_list(SendQueue& q, ibv_send_wr* list, RunEnd& end) {
   --q.room;
   ++q.due;
   ++q.before;
-  return post_list(q.qp, q.builder, list, 0, end);
+  return post_placed(q, list, end);
 }
 
 template <Node N>

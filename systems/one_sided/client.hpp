@@ -1,5 +1,5 @@
 // The data path of a client of a store whose GETs are one-sided: its GETs are READs over RC, its PUTs messages over UC
-// (put_message.hpp), `window` requests of either kind together.
+// (puts.hpp), `window` requests of either kind together.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -198,14 +198,11 @@ int OneSidedClientState<Access>::take(N& node, OperationMeter& meter, RunEnd& en
   const std::uint64_t left = meter.left();
   const int count = take_completed(*this, left - std::min(left, taken), node.now(), measured, end);
   if (count < 0) return -1;
-  if (oracle->done() != before) {
-    meter.add(oracle->done() - before);
-    meter.note(node, meter.phase());
-    if (meter.measuring() && !measured) {
-      oracle->begin_interval();
-      counts[0].add(counts[1]);
-      counts[1] = {};
-    }
+  const std::uint64_t done = oracle->done() - before;
+  if (done > 0 && meter.add_and_note(node, meter.phase(), done)) {
+    oracle->begin_interval();
+    counts[0].add(counts[1]);
+    counts[1] = {};
   }
   return count + (taken > 0 ? 1 : 0);
 }

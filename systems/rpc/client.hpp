@@ -157,11 +157,7 @@ class MessageClient : public ClientLoopState {
     bool moved = false;
     const int done = take_responses(asker_, s_, meter.left(), node.now(), measured, moved, end);
     if (done < 0) return -1;
-    if (done > 0) {
-      meter.add(static_cast<std::uint64_t>(done));
-      meter.note(node, phase);
-      if (meter.measuring() && !measured) s_.begin_interval();
-    }
+    if (done > 0 && meter.add_and_note(node, phase, static_cast<std::uint64_t>(done))) s_.begin_interval();
     if (s_.retry_after > Picos(0) && now >= check_at_) [[unlikely]] {
       if (!asker_.ask_again(now, end)) return -1;
       check_at_ = now + s_.retry_after / 4;

@@ -70,7 +70,7 @@ struct AtomicEnd {
 TEST(AtomicLoop, CountersSumUpToTheFetchAndAdds) {
   for (const bool random : {false, true}) {
     AtomicEnd thread(16, random, false);
-    atomic_loop(thread.node, thread.state, thread.control, thread.tally);
+    client_loop(thread.node, thread.state, thread.control, thread.tally);
     EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
     EXPECT_EQ(thread.sum(), thread.retired());
     EXPECT_EQ(thread.tally.interval.end_ops - thread.tally.interval.begin_ops, 1000u);
@@ -80,7 +80,7 @@ TEST(AtomicLoop, CountersSumUpToTheFetchAndAdds) {
 
 TEST(AtomicLoop, KeepsTheLimitOfOutstandingOperations) {
   AtomicEnd thread(1, false, false);
-  atomic_loop(thread.node, thread.state, thread.control, thread.tally);
+  client_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.device.most_waiting, 2 * kOutstanding);
   for (const SendQueue& queue : thread.queues) EXPECT_EQ(queue.room, queue.depth);  // all complete at the end
 }
@@ -88,7 +88,7 @@ TEST(AtomicLoop, KeepsTheLimitOfOutstandingOperations) {
 TEST(AtomicLoop, VisitsStridedCountersInOrder) {
   AtomicEnd thread(3, false, false);
   thread.state.stride = 8;
-  atomic_loop(thread.node, thread.state, thread.control, thread.tally);
+  client_loop(thread.node, thread.state, thread.control, thread.tally);
   std::vector<std::uint64_t> first;
   for (int i = 0; i < 6; ++i) {
     first.push_back(
@@ -99,7 +99,7 @@ TEST(AtomicLoop, VisitsStridedCountersInOrder) {
 
 TEST(AtomicLoop, CountersSumUpToTheSuccessfulSwaps) {
   AtomicEnd thread(64, true, true);
-  atomic_loop(thread.node, thread.state, thread.control, thread.tally);
+  client_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.sum(), thread.state.swapped);
   EXPECT_LE(thread.state.swapped, thread.retired());
   EXPECT_GT(thread.state.swapped, thread.retired() / 2);
@@ -108,7 +108,7 @@ TEST(AtomicLoop, CountersSumUpToTheSuccessfulSwaps) {
 TEST(AtomicLoop, AFailedSwapUpdatesTheExpectedValue) {
   AtomicEnd thread(1, false, true);
   thread.memory[0] = 77;  // not what the thread expects
-  atomic_loop(thread.node, thread.state, thread.control, thread.tally);
+  client_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.memory[0], 77 + thread.state.swapped);
   EXPECT_GT(thread.state.swapped, 0u);
   // The swaps that are outstanding all expect the same value, and one of them finds it.
@@ -118,7 +118,7 @@ TEST(AtomicLoop, AFailedSwapUpdatesTheExpectedValue) {
 TEST(AtomicLoop, EndsOnAFailedCompletion) {
   AtomicEnd thread(1, false, false);
   thread.device.edit = [](ibv_wc& wc) { wc.status = IBV_WC_REM_INV_REQ_ERR; };
-  atomic_loop(thread.node, thread.state, thread.control, thread.tally);
+  client_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.end.kind, EndKind::completion_failed);
 }
 
