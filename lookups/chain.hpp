@@ -2,7 +2,6 @@
 // 3.3). There is hardly any computation, so that the memory latency dominates.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>

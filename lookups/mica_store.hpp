@@ -15,7 +15,8 @@
 
 namespace verbscope::lookups {
 
-// The hash that identifies a key of any length. All zero is not a key: servers detect a new request by a non-zero hash.
+// The hash that identifies a key of any length. Its last byte in memory is not 0: servers detect a request by that
+// byte.
 struct KeyHash {
   std::uint64_t low = 0;   // 32 bits select the bucket, 16 the server, 16 are the tag
   std::uint64_t high = 0;  // distinguishes keys only
@@ -99,7 +100,6 @@ class MicaStore {
 
   const MicaCounts& counts() const { return counts_; }
   std::uint64_t buckets() const { return mask_ + 1; }
-  const Buffer& index_memory() const { return index_memory_; }
   const Buffer& log_memory() const { return log_memory_; }
 
  private:

@@ -8,9 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "common/error.hpp"
 #include "lookups/interleave.hpp"

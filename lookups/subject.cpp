@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <concepts>
-#include <functional>
 #include <utility>
 #include <vector>
 

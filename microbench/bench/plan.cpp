@@ -1,7 +1,5 @@
 #include "microbench/bench/plan.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "common/error.hpp"

@@ -2,7 +2,6 @@
 // one of the loops of loop.hpp.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <vector>
 

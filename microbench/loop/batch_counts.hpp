@@ -27,9 +27,9 @@ struct BatchCounts {
 struct ListShare {
   int length = 1;
   double answers = 1;  // share of all answers
-  int step = 0;        // lists of all lengths begin at multiples of so many requests of their queue
+  int step = 0;        // lists begin at multiples of this many requests of their queue
 };
-// Reads what BatchCounts::to_json made; where that is no object, all answers are in lists of `usual`.
+// Parses the result of BatchCounts::to_json(). Null: all answers are in lists of `usual`.
 std::vector<ListShare> list_shares(const Json& batches, int usual);
 
 }  // namespace verbscope

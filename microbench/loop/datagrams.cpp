@@ -48,21 +48,22 @@ class DatagramExchange final : public WorkloadOn<DatagramExchange> {
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    MeasuredInterval window(tally, goal_);
+    MeasuredInterval interval(tally, goal_);
     IdleWait wait(cq_, channel_, tally);
     std::uint64_t done = 0;
     for (;;) {
-      if (!window.over() && !send(tally.end)) return;
+      if (!interval.over() && !send(tally.end)) return;
       const int count = reap(cq_, queues_, tally.end, [&](const ibv_wc& wc) {
         return take_message<false, false>(recvs_.state(), wc, tally.end);
       });
       if (count < 0) return;
       const std::uint64_t before = std::exchange(done, sent());
-      if (done != before || window.due(control.phase.load(std::memory_order_relaxed), done)) {
+      if (done != before || interval.due(control.phase.load(std::memory_order_relaxed), done)) {
         tally.done_ops.store(done, std::memory_order_relaxed);
-        window.see(node, control.phase.load(std::memory_order_relaxed), done);
+        interval.see(node, control.phase.load(std::memory_order_relaxed), done);
       }
-      if (window.over() && std::ranges::all_of(queues_, [](const SendQueue& queue) { return queue.due == 0; })) return;
+      if (interval.over() && std::ranges::all_of(queues_, [](const SendQueue& queue) { return queue.due == 0; }))
+        return;
       if (count == 0 && !wait.idle_unless_quit(node, control)) return;
     }
   }

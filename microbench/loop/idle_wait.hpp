@@ -12,8 +12,7 @@
 
 namespace verbscope {
 
-// Whether the controller has said that nothing more will come, although the thread still waits for something. `end`
-// then says that it gave up.
+// True if the controller has set `quit` while the thread still waits. Sets `end` to gave_up then.
 inline bool must_give_up(const RunControl& control, RunEnd& end) {
   if (!control.quit.load(std::memory_order_relaxed)) [[likely]]
     return false;

@@ -1,9 +1,9 @@
-// The measured window of a thread with several queues. A completion may tell that many operations of one of them are
-// done, and messages of many packets, which leave in turn, end together: completions of different queues come in
-// bursts, one a round of the queues, so that the thread's count between two moments may be off by a round. Each queue
-// therefore has a window of its own, from its first completion after the one turn of the phase to that after the other:
-// as many operations as it completed in just that time. With a goal each queue's window ends with its share of that,
-// while the others go on.
+// The measured interval of a thread with several queues. A completion may stand for many operations of one queue, and
+// messages of many packets, whose packets take turns, end together. So completions arrive in bursts, one per round of
+// the queues, and the thread's count between two moments may be off by a round. Each queue therefore has an interval of
+// its own. It lasts from the queue's first completion after the phase begins to its first completion after the phase
+// ends, and has exactly the operations that the queue completed in this time. With a goal each queue's interval ends
+// with its share of the goal, while the other queues continue.
 #pragma once
 
 #include <algorithm>
@@ -17,67 +17,67 @@ namespace verbscope {
 
 class QueueIntervals {
  public:
-  // `queues` has a place for each queue of the thread, or none: then the thread's own window tells.
+  // `queues`: one per queue of the thread; empty: the interval is that of the thread.
   QueueIntervals(ThreadTally& tally, std::uint64_t goal, std::span<IntervalBounds> queues)
       : tally_(tally),
-        window_(tally, queues.empty() ? goal : MeasuredInterval::kNoGoal),
+        interval_(tally, queues.empty() ? goal : MeasuredInterval::kNoGoal),
         queues_(queues),
         goal_(queues.empty() || goal == MeasuredInterval::kNoGoal ? MeasuredInterval::kNoGoal : goal / queues.size()) {}
 
   // As MeasuredInterval::see. After a turn of the phase the queues are noted, by note().
   template <Node N>
   bool see(N& node, Phase phase, std::uint64_t ops) {
-    if (!window_.due(phase, ops)) [[likely]]
+    if (!interval_.due(phase, ops)) [[likely]]
       return false;
-    const bool changed = window_.note_turn(node.now(), phase, ops);
+    const bool changed = interval_.note_turn(node.now(), phase, ops);
     if (queues_.empty() || phase == Phase::stop) {
       if (changed || noting()) end_without_queues();
     } else if (changed) {
       begin_noting();
     }
-    return window_.over();
+    return interval_.over();
   }
 
   // Call after a poll that found nothing: the queues are noted from their next completions on.
   template <Node N>
   void look(N& node, Phase phase, std::uint64_t ops) {
-    if (queues_.empty() || phase == Phase::stop || !window_.due(phase, ops)) return;
-    if (window_.note_turn(node.now(), phase, ops)) begin_noting();
+    if (queues_.empty() || phase == Phase::stop || !interval_.due(phase, ops)) return;
+    if (interval_.note_turn(node.now(), phase, ops)) begin_noting();
   }
 
   // Whether there are queues that have not completed since the last turn, or have not reached their goal.
   bool noting() const { return pending_ > 0 || open_ > 0; }
   // While noting: a completion of queue `queue` came at `now`, of which `ops` operations are done.
   void note(std::size_t queue, Picos now, std::uint64_t ops) {
-    IntervalBounds& window = queues_[queue];
-    if (window.noted == Phase::closed && goal_ != MeasuredInterval::kNoGoal) return;
-    if (window.noted != window_.noted()) {
-      window.note(window_.noted(), now, ops);
-      if (--pending_ == 0) tally_.set_noted(window_.noted());
-    } else if (open_ > 0 && ops - window.begin_ops >= goal_) {
-      window.note(Phase::closed, now, ops);
+    IntervalBounds& interval = queues_[queue];
+    if (interval.noted == Phase::closed && goal_ != MeasuredInterval::kNoGoal) return;
+    if (interval.noted != interval_.noted()) {
+      interval.note(interval_.noted(), now, ops);
+      if (--pending_ == 0) tally_.set_noted(interval_.noted());
+    } else if (open_ > 0 && ops - interval.begin_ops >= goal_) {
+      interval.note(Phase::closed, now, ops);
       if (--open_ == 0) close_at_goal();
     }
   }
   // Whether each queue has reached its goal.
   bool reached() const { return reached_; }
 
-  std::uint64_t left(std::uint64_t ops) const { return window_.left(ops); }
+  std::uint64_t left(std::uint64_t ops) const { return interval_.left(ops); }
 
  private:
   void begin_noting() {
-    if (window_.noted() == Phase::measure) {
-      for (IntervalBounds& window : queues_) window = {};
+    if (interval_.noted() == Phase::measure) {
+      for (IntervalBounds& interval : queues_) interval = {};
       tally_.queue_intervals = queues_;
     } else if (noting()) {
       tally_.queue_intervals = {};  // a late queue was not waited for
     }
     pending_ = queues_.size();
-    if (goal_ != MeasuredInterval::kNoGoal && window_.noted() == Phase::measure) open_ = queues_.size();
+    if (goal_ != MeasuredInterval::kNoGoal && interval_.noted() == Phase::measure) open_ = queues_.size();
   }
 
-  // The thread's window holds the operations of all its queues, and lasts as long as these take at the sum of their
-  // rates: each was measured while all others were at work.
+  // The thread's interval has the operations of all its queues, and lasts as long as these take at the sum of the
+  // queues' rates, because each rate was measured while all queues were active.
   void close_at_goal() {
     double mops = 0;
     IntervalBounds all;
@@ -94,15 +94,15 @@ class QueueIntervals {
     tally_.set_noted(Phase::closed);
   }
 
-  // The thread's own window stands, and any that the queues have not come to the end of does not.
+  // Keeps the thread's own interval, and discards those that the queues have not ended.
   void end_without_queues() {
     if (noting()) tally_.queue_intervals = {};
     pending_ = open_ = 0;
-    tally_.set_noted(window_.noted());
+    tally_.set_noted(interval_.noted());
   }
 
   ThreadTally& tally_;
-  MeasuredInterval window_;
+  MeasuredInterval interval_;
   std::span<IntervalBounds> queues_;
   std::uint64_t goal_;  // of each queue
   std::size_t pending_ = 0;

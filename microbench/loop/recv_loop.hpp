@@ -36,7 +36,7 @@ struct RecvState {
   ibv_cq* cq = nullptr;
   std::span<RecvLane> queues;
   PayloadChecker* checker = nullptr;
-  bool close_when_idle = false;  // the stop may come after the last message: then the window ends there
+  bool close_when_idle = false;  // the stop may come after the last message: then the interval ends there
   std::uint64_t wrong = 0;       // messages that the checker refused
   std::uint64_t goal = MeasuredInterval::kNoGoal;  // messages to measure
   ibv_comp_channel* channel = nullptr;             // sleep there when nothing comes
@@ -82,25 +82,25 @@ inline bool take_message(RecvState& s, const ibv_wc& wc, RunEnd& end) {
 // Receives until the controller says that nothing more will come. How it ended is in tally.end.
 template <bool kValidate, bool kShared, Node N>
 void recv_loop(N& node, RecvState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredInterval window(tally, s.goal);
+  MeasuredInterval interval(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t received = 0;
   for (;;) {
-    const int count = take_completions<kRateBatch>(s.cq, window.left(received), tally.end, [&](const ibv_wc& wc) {
+    const int count = take_completions<kRateBatch>(s.cq, interval.left(received), tally.end, [&](const ibv_wc& wc) {
       return take_message<kValidate, kShared>(s, wc, tally.end);
     });
     if (count <= 0) [[unlikely]] {
       if (count < 0 || control.quit.load(std::memory_order_relaxed)) return;
       if (s.close_when_idle && control.phase.load(std::memory_order_relaxed) == Phase::stop) {
-        window.see(node, Phase::stop, received);
+        interval.see(node, Phase::stop, received);
       }
       wait.idle(node);
       continue;
     }
     received += static_cast<std::uint64_t>(count);
     tally.done_ops.store(received, std::memory_order_relaxed);
-    window.see(node, control.phase.load(std::memory_order_relaxed), received);
-    if (window.closed() && control.quit.load(std::memory_order_relaxed)) return;
+    interval.see(node, control.phase.load(std::memory_order_relaxed), received);
+    if (interval.closed() && control.quit.load(std::memory_order_relaxed)) return;
   }
 }
 

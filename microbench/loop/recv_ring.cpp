@@ -8,12 +8,6 @@
 
 namespace verbscope {
 
-namespace {
-
-constexpr std::uint64_t kSpareRecvs = 32;  // twice what an adapter is taken to fetch at once
-
-}  // namespace
-
 RecvShape datagram_recvs(std::uint32_t count, std::uint64_t bytes, std::uint32_t list) {
   return {.count = count,
           .list = list,

@@ -31,6 +31,8 @@ struct RecvShape {
 // Datagrams with a GRH: each message begins on a cache line.
 RecvShape datagram_recvs(std::uint32_t count, std::uint64_t bytes, std::uint32_t list = 1);
 
+// RECVs beyond those for the messages that may arrive at once: twice what an adapter is assumed to fetch at a time.
+inline constexpr std::uint32_t kSpareRecvs = 32;
 // RECVs of a QP for `at_once` messages that may arrive at once: some to spare, so that the adapter can fetch whole
 // groups. Throws Error if the receive queue is too short for those messages.
 std::uint32_t recvs_for(const Operation& op, std::uint64_t at_once);

@@ -149,15 +149,15 @@ inline Retired retire_sends(SendState& s, std::uint64_t most, RunEnd& end) {
 
 // After a turn of the phase: notes the queues whose completions it takes. A loop spends little time here.
 template <SendTraits traits, Node N>
-[[gnu::noinline]] Retired retire_and_note(N& node, SendState& s, std::uint64_t most, QueueIntervals& window,
+[[gnu::noinline]] Retired retire_and_note(N& node, SendState& s, std::uint64_t most, QueueIntervals& interval,
                                           RunEnd& end) {
   const Picos now = node.now();
   return retire_sends<traits>(s, most, end, [&](const SendQueue& q) {
-    if (window.noting()) window.note(q.index, now, q.completed());
+    if (interval.noting()) interval.note(q.index, now, q.completed());
   });
 }
 
-// Drains the queues after the measured window: posts until the last request of each is a signaled one, and reaps
+// Drains the queues after the measured interval: posts until the last request of each is a signaled one, and reaps
 // everything.
 template <SendTraits traits, Node N>
 void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
@@ -207,18 +207,18 @@ void receive_on(N& node, SendState& s, const RunControl& control, ThreadTally& t
 template <SendTraits traits, Node N>
 void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
   const std::uint64_t step = traits.each_signaled ? 1 : s.signal_every;
-  QueueIntervals window(tally, s.goal, s.windows);
+  QueueIntervals interval(tally, s.goal, s.windows);
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = 0;
   for (;;) {
     if (!post_while_room<traits>(s, tally.end)) [[unlikely]]
       return;
-    const std::uint64_t left = window.left(ops);
+    const std::uint64_t left = interval.left(ops);
     const std::uint64_t most = left >= kRateBatch * step ? kRateBatch : left / step;
     Retired taken;
-    if (window.noting()) [[unlikely]] {
-      taken = retire_and_note<traits>(node, s, most, window, tally.end);
-      if (taken.all >= 0 && window.reached()) {  // a failure ends the loop below
+    if (interval.noting()) [[unlikely]] {
+      taken = retire_and_note<traits>(node, s, most, interval, tally.end);
+      if (taken.all >= 0 && interval.reached()) {  // a failure ends the loop below
         tally.done_ops.store(ops + static_cast<std::uint64_t>(taken.sent) * step, std::memory_order_relaxed);
         break;
       }
@@ -227,12 +227,12 @@ void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& ta
     }
     if (taken.sent <= 0) [[unlikely]] {
       if (taken.all < 0 || (taken.all == 0 && !wait.idle_unless_quit(node, control))) return;
-      window.look(node, control.phase.load(std::memory_order_relaxed), ops);
+      interval.look(node, control.phase.load(std::memory_order_relaxed), ops);
       continue;
     }
     ops += static_cast<std::uint64_t>(taken.sent) * step;
     tally.done_ops.store(ops, std::memory_order_relaxed);
-    if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) break;
+    if (interval.see(node, control.phase.load(std::memory_order_relaxed), ops)) break;
   }
   drain_sends<traits>(node, s, control, tally);
   if constexpr (traits.receives) {

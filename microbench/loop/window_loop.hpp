@@ -36,16 +36,17 @@ struct WindowState {
   Choice turn{1, false, 0, 0};
   std::uint64_t goal = MeasuredInterval::kNoGoal;  // operations to measure
   ibv_comp_channel* channel = nullptr;             // sleep there when nothing completes
-  // READs land here, a place of the ring each `stride` bytes. With `by_memory` they are back when the last of their
-  // `payload` bytes is not 0, which the thread then makes it; if all are signaled, their completion must be there too.
+  // READs write here: request n of the ring at n * `stride`. With `by_memory` a READ is complete when the last of its
+  // `payload` bytes is not 0; the thread then clears that byte. If all READs are signaled, it also needs a completion.
   std::span<std::byte> landing;
   std::uint64_t stride = 0;
   std::uint32_t payload = 0;
   bool by_memory = false;
-  // Of threads that have the same queues: what they take for each other, and which of them this is. Null: nobody has.
+  // Completions that threads with the same QPs poll for each other, and this thread's number among them. Null: the QPs
+  // are not shared.
   SharedCompletions* shared = nullptr;
   std::uint32_t member = 0;
-  PayloadChecker* checker = nullptr;  // of the bytes that READs bring; null: nobody looks at them
+  PayloadChecker* checker = nullptr;  // of the bytes that READs bring; null: they are not checked
   std::uint64_t checked = 0, wrong = 0;
   std::uint64_t head = 0, tail = 0;  // operations that are back, and that are posted: head <= tail
 };
@@ -70,7 +71,7 @@ class WindowLoop {
         s_(state),
         control_(control),
         tally_(tally),
-        window_(tally, state.goal),
+        interval_(tally, state.goal),
         wait_(state.queues.front().qp->send_cq, state.channel, tally),
         oldest_(state.head % state.slots.size()),
         next_(state.tail % state.slots.size()) {}
@@ -79,9 +80,9 @@ class WindowLoop {
   // tally.end.
   void run() {
     if (s_.by_memory) node_.watch(s_.landing.data(), s_.landing.size());
-    while (!window_.over()) {
+    while (!interval_.over()) {
       if (!make_room()) return;
-      if (window_.over()) break;
+      if (interval_.over()) break;
       if (!post_next(s_.post_list)) return;
     }
     drain();
@@ -92,7 +93,7 @@ class WindowLoop {
   void count(std::uint64_t operations) {
     ops_ += operations;
     tally_.done_ops.store(ops_, std::memory_order_relaxed);
-    window_.see(node_, control_.phase.load(std::memory_order_relaxed), ops_);
+    interval_.see(node_, control_.phase.load(std::memory_order_relaxed), ops_);
   }
 
   // `completions` of queue `q` have come, each of signal_every requests.
@@ -108,7 +109,7 @@ class WindowLoop {
       if (const int taken = collect(); taken > 0) return taken;
     }
     const std::uint64_t left =
-        s_.bounded ? kRateBatch : std::max<std::uint64_t>(window_.left(ops_) / s_.signal_every, 1);
+        s_.bounded ? kRateBatch : std::max<std::uint64_t>(interval_.left(ops_) / s_.signal_every, 1);
     return take_completions<kRateBatch>(cq, left, tally_.end, [this](const ibv_wc& wc) {
       if (const std::uint32_t member = sent_request(wc.wr_id); member != s_.member) {
         s_.shared->credit(member, sent_queue(wc.wr_id), 1);
@@ -186,7 +187,7 @@ class WindowLoop {
   bool make_room() {
     if (!s_.bounded || s_.tail - s_.head + s_.post_list <= s_.slots.size()) return true;
     const std::uint64_t until = s_.whole ? s_.tail : s_.tail + s_.post_list - s_.slots.size();
-    while (s_.head < until && !window_.over()) {
+    while (s_.head < until && !interval_.over()) {
       if (!retire_oldest()) return false;
     }
     return true;
@@ -196,7 +197,7 @@ class WindowLoop {
     const auto index = static_cast<std::uint32_t>(s_.turn.next());
     SendQueue& q = s_.queues[index];
     if (!await_complete(q, complete_before(q.posted(), list, s_.signal_every, q.depth))) return false;
-    if (window_.over()) return true;
+    if (interval_.over()) return true;
     const std::uint64_t first = next_;
     for (std::uint64_t slot = first; slot < first + list; ++slot) {
       prepare(q, s_.requests[slot]);
@@ -234,7 +235,7 @@ class WindowLoop {
   WindowState& s_;
   const RunControl& control_;
   ThreadTally& tally_;
-  MeasuredInterval window_;
+  MeasuredInterval interval_;
   IdleWait wait_;
   std::uint64_t oldest_;  // the place of the ring that head, or tail, has come to
   std::uint64_t next_;

@@ -1,6 +1,5 @@
 #include "microbench/loop/window_sender.hpp"
 
-#include <algorithm>
 #include <deque>
 #include <vector>
 

@@ -27,7 +27,7 @@ struct WindowOptions {
   bool share_of_thread = false;  // operations go to the share that the peer's thread of the same number has
 };
 
-// Where READs that are seen in memory find bytes of which none is 0.
+// READs whose arrival is seen in memory need a region without zero bytes: it is filled with this.
 inline constexpr std::byte kSeenByte{0x5a};
 
 // Makes the workload: builds the requests and registers their payloads. Throws Error.

@@ -35,7 +35,6 @@ class HostFabric : public Fabric {
   // Throws if the device cannot run a client of this plan, for example for an MTU that its port does not have.
   void check_client(const Plan& plan) const;
   void make_node(const Plan& plan, Side side, std::uint32_t client);
-  const DevicePorts& ports() const { return ports_; }
   const RunCores& cores() const { return *cores_; }
   HostSide host_side(const Plan& plan);
   void add_counters(const NodeReport& own, Outcome& outcome);
@@ -54,6 +53,9 @@ class HostFabric : public Fabric {
   std::optional<NodeRun> node_;
   std::optional<RunCores> cores_;
   std::optional<Collector> collector_;
+
+ protected:
+  std::unique_ptr<Link> link_;  // last: it refers to the members above
 };
 
 // Prints "listening on port N" to standard output before it waits for its clients; on null and host it has none.
@@ -67,8 +69,6 @@ class ServerFabric final : public HostFabric {
   Link& open(const Plan& plan, Outcome& outcome) override;
   void complete(const Plan& plan, const NodeReport& own, Outcome& outcome) override;
   void meet_clients(const Plan& plan);
-
-  std::unique_ptr<Link> link_;
 };
 
 // Connects to the server at options.host, which decides the number of clients.
@@ -81,8 +81,6 @@ class ClientFabric final : public HostFabric {
   Plan make_plan() override;
   Link& open(const Plan& plan, Outcome& outcome) override;
   void complete(const Plan& plan, const NodeReport& own, Outcome& outcome) override;
-
-  std::unique_ptr<Link> link_;
 };
 
 }  // namespace verbscope

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "microbench/loop/send_queue.hpp"
@@ -83,7 +82,7 @@ struct GetKinds {
 };
 
 struct ClientState : StoreClientState {
-  GetKinds run, window;  // of the whole run, of the measured window
+  GetKinds run, window;  // of the whole run, of the measured interval
 
   void begin_interval() {
     StoreClientState::begin_interval();

@@ -5,9 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
-#include <span>
 
 #include "microbench/loop/send_queue.hpp"
 #include "systems/herd/message.hpp"

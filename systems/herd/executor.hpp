@@ -72,7 +72,7 @@ struct Item {
   MicaStore::Found found;          // the index entry of the key, after the bucket was read
   Item* before = nullptr;          // pipeline: the request taken before this one
 };
-static_assert(sizeof(Item) == kSlotLine);
+static_assert(sizeof(Item) == kCacheLine.value);
 
 // The walks of an echo's requests in execution.
 struct Walks {

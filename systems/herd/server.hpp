@@ -4,7 +4,6 @@
 #include <endian.h>
 #include <infiniband/verbs.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -245,13 +244,13 @@ struct Feed {
 
 template <ServerPolicy kPolicy, Node N>
 void serve_self_fed(N& node, Server& s, Feed& feed, std::uint64_t goal, const RunControl& control, ThreadTally& tally) {
-  MeasuredInterval window(tally, goal);
+  MeasuredInterval interval(tally, goal);
   for (;;) {
     feed_slots(s, feed);
     begin_pass(s, control);
     if (serve_and_count<kPolicy>(node, s, tally.end) < 0) return;
     tally.done_ops.store(s.served, std::memory_order_relaxed);
-    if (window.see(node, control.phase.load(std::memory_order_relaxed), s.served)) return;
+    if (interval.see(node, control.phase.load(std::memory_order_relaxed), s.served)) return;
   }
 }
 

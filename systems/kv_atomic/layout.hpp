@@ -35,7 +35,6 @@ class KvLayout {
   }
 
   std::uint64_t keys() const { return keys_; }
-  std::uint64_t value_bytes() const { return value_bytes_; }
   std::uint64_t region_bytes() const;
 
  private:

@@ -45,7 +45,7 @@ struct KvOperation {
   Picos begin{0};
 };
 
-// Counts of the whole run, but for those called window_, which are of the measured window.
+// Counts of the whole run, but for those called window_, which are of the measured interval.
 struct KvCounts {
   std::uint64_t gets = 0, puts = 0;
   std::uint64_t lock_retries = 0;  // looks at a lock that was still taken
@@ -77,7 +77,7 @@ struct KvState {
   Picos lease{0};
   std::uint64_t goal = MeasuredInterval::kNoGoal;
   KvCounts counts;
-  Histogram get_latency, put_latency;  // in the measured window
+  Histogram get_latency, put_latency;  // in the measured interval
   std::uint32_t under_way = 0;
   bool running = true;
   bool measuring = false;
@@ -134,7 +134,7 @@ inline bool end_read(KvState& s, std::uint64_t index, Picos now, RunEnd& end) {
   return finish_kv(s, index, now, end);
 }
 
-// The lock said `served`. Goes on with the value when that is the operation's ticket; else looks at the lock again.
+// `lock` is the content of the lock. Writes the value if it serves the operation's ticket, else READs the lock again.
 inline bool await_turn(KvState& s, std::uint64_t index, std::uint64_t lock, Picos now, RunEnd& end) {
   KvOperation& op = s.operations[index];
   const std::uint32_t served = now_served(lock);
@@ -190,8 +190,8 @@ int advance_all(N& node, KvState& s, std::uint64_t most, RunEnd& end) {
   });
 }
 
-// Puts what is counted of the window back to 0.
-inline void forget_window(KvState& s) {
+// Clears the counts of the measured interval.
+inline void clear_interval_counts(KvState& s) {
   s.counts.window_gets = s.counts.window_puts = s.counts.window_looks = s.counts.window_torn = 0;
   for (Histogram* latency : {&s.get_latency, &s.put_latency}) {
     if (latency->count() > 0) latency->clear();
@@ -202,13 +202,13 @@ inline void forget_window(KvState& s) {
 // leaves a lock taken.
 template <Node N>
 void kv_loop(N& node, KvState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredInterval window(tally, s.goal);
+  MeasuredInterval interval(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   for (; s.under_way < s.operations.size(); ++s.under_way) {
     if (!start_kv(s, s.under_way, node.now(), tally.end)) return;
   }
   while (s.under_way > 0) {
-    const int count = advance_all(node, s, window.left(s.counts.gets + s.counts.puts), tally.end);
+    const int count = advance_all(node, s, interval.left(s.counts.gets + s.counts.puts), tally.end);
     if (count < 0) return;
     if (count == 0) {
       if (!wait.idle_unless_quit(node, control)) return;
@@ -216,9 +216,10 @@ void kv_loop(N& node, KvState& s, const RunControl& control, ThreadTally& tally)
     }
     const std::uint64_t ops = s.counts.gets + s.counts.puts;
     tally.done_ops.store(ops, std::memory_order_relaxed);
-    if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) s.running = false;
-    if (window.measuring() && !s.measuring) forget_window(s);  // where the rate was not steady, a window came before
-    s.measuring = window.measuring();
+    if (interval.see(node, control.phase.load(std::memory_order_relaxed), ops)) s.running = false;
+    if (interval.measuring() && !s.measuring)
+      clear_interval_counts(s);  // if the rate was not steady, this is not the first interval
+    s.measuring = interval.measuring();
   }
 }
 

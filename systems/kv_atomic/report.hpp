@@ -11,22 +11,21 @@
 
 namespace verbscope {
 
-// The results of the threads of one node. Latencies stand in it as percentiles, and packed, to be merged.
+// The results of the threads of one node. Latencies are in it twice: as percentiles, and packed for merging.
 Json kv_results(const std::vector<const Workload*>& threads);
 
-// The requests of an average operation to the server: READs of values, those that were torn among them, PUTs, and READs
-// of locks by those who wait.
+// Requests per operation at the server: READs of values (torn ones too), PUTs, and READs of locks by waiting clients.
 struct KvMix {
   double gets = 0;
   double puts = 0;
   double looks = 0;
 };
-// The mix of the measured window, at the server with the results of all clients in place; none when no operation ended
-// in it.
+// The mix of the measured interval, from a result at the server that has those of all clients. Nothing if no operation
+// ended in the interval.
 std::optional<KvMix> kv_mix(const Json& result);
 
-// At the server, with the results of all clients in place: puts sums and latencies of all clients into the result, and
-// what is known of the lock slots. Sets outcome.failure when what the clients did is not what the records say.
+// At the server, with the results of all clients in place: adds the sums and latencies of all clients and the lock
+// slots. Sets outcome.failure if the clients' counts contradict the records of the store.
 void kv_finish(Outcome& outcome);
 
 // Lines for the console, from the result at the server; empty at a client.

@@ -1,6 +1,4 @@
 // Key-value stores of the literature at work: GETs and PUTs of clients against a server, with every value checked.
-#include <algorithm>
-#include <array>
 
 #include "common/error.hpp"
 #include "common/record.hpp"

@@ -23,7 +23,6 @@ inline constexpr std::uint32_t kStoreKeyBytes = sizeof(lookups::KeyHash);
 
 // The contents of a table before the run: the hash of key number i, and its value.
 struct TableContents {
-  std::uint64_t keys = 0;
   std::function<lookups::KeyHash(std::uint64_t)> hash_of;
   std::function<void(std::uint64_t, std::byte*)> fill_value;
 };
@@ -132,7 +131,7 @@ class EmulatedAccess {
   // For the model: bytes from a slot to the next, of a READ of the index, and where the values begin.
   std::uint32_t slot_bytes() const { return slot_bytes_; }
   std::uint32_t probe_bytes() const { return probe_bytes_; }
-  std::uint64_t values_at() const { return (slots_ * slot_bytes_ + probe_bytes_ + 63) / 64 * 64; }
+  std::uint64_t values_at() const { return round_up(slots_ * slot_bytes_ + probe_bytes_, kCacheLine.value); }
 
  private:
   EmulatedAccess(std::array<std::uint32_t, 3> probes, std::uint64_t slots, std::uint32_t slot_bytes,

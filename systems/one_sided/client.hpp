@@ -58,7 +58,7 @@ struct OneSidedClientState : ClientLoopState {
   std::byte* answer = nullptr;  // answers by WRITE: the number of the last PUT that was executed
   RecvLane recvs;               // answers by SEND
   Picos retry_after{0};
-  std::array<GetCounts, 2> counts;  // outside of the measured window, and within it
+  std::array<GetCounts, 2> counts;  // outside of the measured interval, and within it
 
   bool has_next = false;  // a request was drawn that had no room yet
   StoreRequest next;

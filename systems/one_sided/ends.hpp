@@ -18,20 +18,16 @@
 
 namespace verbscope {
 
-inline constexpr std::uint32_t kSparePutRecvs = 32;  // beside one RECV per PUT, because an adapter fetches whole groups
-
 // How the PUTs of a store travel, and the layout of the regions. The server's region holds the store, then for PUTs by
 // WRITE the slots of its clients, grouped by thread. A client's region holds for PUTs by WRITE one line per thread, for
 // the answer.
 struct PutPaths {
-  static constexpr std::uint64_t kAnswerLine = 64;
-
   PutLayout layout;
   bool by_memory = true;
   std::uint64_t store_bytes = 0;
 
-  std::uint32_t recvs() const { return by_memory ? 0 : layout.window + kSparePutRecvs; }
-  std::uint64_t slots_at() const { return round_up(store_bytes, PutLayout::kLine); }
+  std::uint32_t recvs() const { return by_memory ? 0 : layout.window + kSpareRecvs; }
+  std::uint64_t slots_at() const { return round_up(store_bytes, kCacheLine.value); }
   // Lanes of the server's busiest thread.
   static std::uint64_t lanes_each(std::uint64_t clients, std::uint64_t threads) {
     return (clients + threads - 1) / threads;
@@ -42,7 +38,7 @@ struct PutPaths {
   }
   std::uint64_t server_bytes(std::uint64_t clients, std::uint64_t threads) const {
     return by_memory ? slots_at() + threads * lanes_each(clients, threads) * layout.client_bytes()
-                     : std::max(store_bytes, PutLayout::kLine);
+                     : std::max(store_bytes, kCacheLine.value);
   }
 };
 
@@ -54,7 +50,7 @@ constexpr std::uint32_t put_signal_every(std::uint32_t depth) {
 struct OneSidedAccount {
   virtual ~OneSidedAccount() = default;
   virtual const PutCounts* puts() const { return nullptr; }
-  // Outside of the measured window, and within it.
+  // Outside of the measured interval, and within it.
   virtual const std::array<GetCounts, 2>* gets() const { return nullptr; }
 };
 
@@ -80,7 +76,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
       : access_(access),
         paths_(paths),
         parts_(setup, options),
-        stride_(round_up(access.largest_read(), PutLayout::kLine)),
+        stride_(round_up(access.largest_read(), kCacheLine.value)),
         buffer_(Bytes(options.window * (stride_ + paths.layout.stride())), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         gets_(options.window),
@@ -110,7 +106,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
     prepare_gets(region.rkey);
     prepare_puts(setup, region, paths.slots_of(number_of_client(setup), clients, setup.topology.threads));
     if (paths.by_memory) {
-      state_.answer = setup.region.bytes.data() + setup.thread * PutPaths::kAnswerLine;
+      state_.answer = setup.region.bytes.data() + setup.thread * kCacheLine.value;
       return;
     }
     recvs_.emplace(setup, 1, RecvShape{.count = paths.recvs(), .bytes = kPutTagBytes, .stride = kPutTagBytes},
@@ -170,7 +166,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
   PutPaths paths_;
   ClientOracleParts parts_;
   std::uint64_t stride_;  // bytes from where a READ lands to the next
-  Buffer buffer_;         // READs, then messages, then answers by SEND
+  Buffer buffer_;         // what READs bring, then messages
   Mr mr_;
   std::vector<OneSidedGet<Access>> gets_;
   std::vector<OneSidedGet<Access>*> free_;
@@ -204,7 +200,7 @@ class OneSidedServer final : public WorkloadOn<OneSidedServer<Access>>, public O
                     .signal_every = put_signal_every(depth)};
       mine.segment = {reinterpret_cast<std::uint64_t>(&mine.last), kPutTagBytes, 0};
       mine.answer = put_request(mine.segment, i, paths.by_memory, true,
-                                peer.region.address + peer.index * PutPaths::kAnswerLine, peer.region.rkey);
+                                peer.region.address + peer.index * kCacheLine.value, peer.region.rkey);
       if (paths.by_memory) {
         mine.slots = setup.region.bytes.data() + paths.slots_of(lane.index, clients, threads);
       } else {

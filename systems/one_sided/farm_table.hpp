@@ -1,7 +1,7 @@
 // The table of a store after FaRM's (Dragojevic, Narayanan, Hodson and Castro, NSDI 2014; Kalia et al., SIGCOMM 2014,
 // section 5.1.2), which clients READ without the server's CPU: hopscotch hashing with a neighbourhood of 6 slots, all
 // of which one READ brings. A slot has the key and the value, or the key and where the value lies, which another READ
-// brings. Values are objects of lines with versions (lines.hpp).
+// brings. Values are objects of lines with versions (below).
 //
 // Half of the slots are used. A key that finds no place in the neighbourhood of its first home goes to that of a second
 // one, which a client READs when it has missed the key in the first. Keys are there from the beginning: slots do not
@@ -24,6 +24,7 @@
 #include "common/units.hpp"
 #include "machine/node.hpp"
 #include "systems/one_sided/access.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 
@@ -34,11 +35,10 @@ namespace verbscope {
 // A version is odd while its line is written, and goes up by two with each write. The version of the first line is also
 // the lock of the object: who makes it odd may write. A line's bytes change while its version is odd alone, so that
 // lines whose versions are even and the same are of one write.
-inline constexpr std::uint64_t kObjectLine = 64;
-inline constexpr std::uint64_t kLineBytes = kObjectLine - sizeof(std::uint64_t);  // bytes of the object in a line
+inline constexpr std::uint64_t kLineBytes = kCacheLine.value - sizeof(std::uint64_t);  // bytes of the object in a line
 
 constexpr std::uint64_t lines_of(std::uint64_t bytes) {
-  return (bytes + kLineBytes - 1) / kLineBytes;
+  return divide_up(bytes, kLineBytes);
 }
 
 inline std::atomic_ref<std::uint64_t> version_of(std::byte* line) {
@@ -52,10 +52,10 @@ inline std::optional<std::uint64_t> read_object(const std::byte* lines, std::uin
   bool whole = true;
   for (std::uint64_t line = 0, at = 0; at < bytes; ++line, at += kLineBytes) {
     std::uint64_t own = 0;
-    std::memcpy(&own, lines + line * kObjectLine, sizeof own);
+    std::memcpy(&own, lines + line * kCacheLine.value, sizeof own);
     if (line == 0) version = own;
     whole = whole && own == version && own % 2 == 0;
-    std::memmove(object + at, lines + line * kObjectLine + sizeof own, std::min(kLineBytes, bytes - at));
+    std::memmove(object + at, lines + line * kCacheLine.value + sizeof own, std::min(kLineBytes, bytes - at));
   }
   return whole ? std::optional(version) : std::nullopt;
 }
@@ -63,8 +63,8 @@ inline std::optional<std::uint64_t> read_object(const std::byte* lines, std::uin
 // Writes an object before the run.
 inline void lay_object(std::byte* lines, std::uint64_t bytes, const std::byte* object) {
   for (std::uint64_t line = 0, at = 0; at < bytes; ++line, at += kLineBytes) {
-    std::memset(lines + line * kObjectLine, 0, sizeof(std::uint64_t));
-    std::memcpy(lines + line * kObjectLine + sizeof(std::uint64_t), object + at, std::min(kLineBytes, bytes - at));
+    std::memset(lines + line * kCacheLine.value, 0, sizeof(std::uint64_t));
+    std::memcpy(lines + line * kCacheLine.value + sizeof(std::uint64_t), object + at, std::min(kLineBytes, bytes - at));
   }
 }
 
@@ -74,7 +74,7 @@ template <Node N>
 void write_object(N& node, std::byte* lines, std::uint64_t unchanged, const std::byte* rest, std::uint64_t rest_bytes) {
   constexpr Nanos kRetry = std::chrono::nanoseconds(50);  // between looks at a lock that another thread has
   const std::uint64_t bytes = unchanged + rest_bytes;
-  for (std::uint64_t line = 0; line < lines_of(bytes); ++line) node.prefetch(lines + line * kObjectLine);
+  for (std::uint64_t line = 0; line < lines_of(bytes); ++line) node.prefetch(lines + line * kCacheLine.value);
   node.load(lines);
   std::uint64_t version = version_of(lines).load(std::memory_order_relaxed);
   while (version % 2 != 0 || !version_of(lines).compare_exchange_strong(version, version + 1, std::memory_order_acquire,
@@ -85,7 +85,7 @@ void write_object(N& node, std::byte* lines, std::uint64_t unchanged, const std:
     version = version_of(lines).load(std::memory_order_relaxed);
   }
   for (std::uint64_t line = 0, at = 0; at < bytes; ++line, at += kLineBytes) {
-    std::byte* const begin = lines + line * kObjectLine;
+    std::byte* const begin = lines + line * kCacheLine.value;
     if (line > 0) {
       node.load(begin);
       node.poll_memory(0);
@@ -121,7 +121,7 @@ class FarmTable {
   std::uint32_t largest_read() const {
     return static_cast<std::uint32_t>(std::max(kNeighbourhood * slot_bytes_, apart_ ? object_bytes() : 0));
   }
-  std::uint64_t object_bytes() const { return lines_of(value_bytes_) * kObjectLine; }  // of a value apart
+  std::uint64_t object_bytes() const { return lines_of(value_bytes_) * kCacheLine.value; }  // of a value apart
   std::uint64_t region_bytes() const { return objects_at() + (apart_ ? keys_ * object_bytes() : 0); }
 
   // Offsets in the region. A neighbourhood begins at the home of its keys.
@@ -156,7 +156,7 @@ class FarmTable {
   }
   std::uint64_t slot_at(std::uint64_t slot) const { return slot * slot_bytes_; }
   std::uint64_t slots() const { return homes_ + kNeighbourhood - 1; }
-  std::uint64_t objects_at() const { return (slots() * slot_bytes_ + kObjectLine - 1) / kObjectLine * kObjectLine; }
+  std::uint64_t objects_at() const { return round_up(slots() * slot_bytes_, kCacheLine.value); }
   // A key is an object's first bytes, behind the line's version; a slot with a pointer has no version: it never
   // changes.
   const std::byte* key_in(const std::byte* slot) const { return slot + (apart_ ? 0 : sizeof(std::uint64_t)); }
@@ -226,8 +226,8 @@ class FarmPuts {
     for (std::uint32_t which = 0; which < FarmTable::kHomes; ++which) {
       const RegionPiece near = table_.neighbourhood(key, which);
       std::byte* const begin = region_ + near.offset;
-      for (std::uint64_t at = 0; at < near.bytes; at += kObjectLine) node.prefetch(begin + at);
-      for (std::uint64_t at = 0; at < near.bytes; at += kObjectLine) node.load(begin + at);
+      for (std::uint64_t at = 0; at < near.bytes; at += kCacheLine.value) node.prefetch(begin + at);
+      for (std::uint64_t at = 0; at < near.bytes; at += kCacheLine.value) node.load(begin + at);
       const std::optional<std::uint64_t> place = table_.slot_of(begin, key);
       if (!place) continue;
       if (table_.apart()) {
@@ -251,7 +251,7 @@ inline FarmTable::FarmTable(std::uint64_t keys, std::uint32_t value_bytes, bool 
       homes_(kSlotsOfKey * keys),
       value_bytes_(value_bytes),
       apart_(apart),
-      slot_bytes_(apart ? kKeyBytes + kPointerBytes : lines_of(kKeyBytes + value_bytes) * kObjectLine) {
+      slot_bytes_(apart ? kKeyBytes + kPointerBytes : lines_of(kKeyBytes + value_bytes) * kCacheLine.value) {
   if (homes_ >= kFreeSlot) fail("a hopscotch table of {} keys has too many slots: fewer than 2^32 are allowed", keys);
 }
 

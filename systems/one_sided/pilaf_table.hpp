@@ -99,7 +99,7 @@ class PilafTable {
 
   // A bucket from 64 random bits.
   std::uint64_t scaled(std::uint64_t bits) const { return (bits >> 32) * buckets_ >> 32; }
-  std::uint64_t items_at() const { return (buckets_ * sizeof(PilafBucket) + 63) / 64 * 64; }
+  std::uint64_t items_at() const { return round_up(buckets_ * sizeof(PilafBucket), kCacheLine.value); }
   std::uint64_t locks_at() const { return items_at() + items_ * stride_; }
   std::vector<std::uint32_t> place_all(const TableContents& contents) const;
 
@@ -166,8 +166,8 @@ class PilafPuts {
     std::byte* const bucket = find(node, key);
     if (bucket == nullptr) return false;
     std::byte* const item = region_ + table_.item_at(spares_[next_]);
-    for (std::uint64_t at = 0; at < table_.value_bytes(); at += 64) node.prefetch(item + at);
-    for (std::uint64_t at = 0; at < table_.value_bytes(); at += 64) node.load(item + at);
+    for (std::uint64_t at = 0; at < table_.value_bytes(); at += kCacheLine.value) node.prefetch(item + at);
+    for (std::uint64_t at = 0; at < table_.value_bytes(); at += kCacheLine.value) node.load(item + at);
     std::memcpy(item, value, table_.value_bytes());
     const std::uint64_t item_check = table_.item_check(key, value);
     const auto lock = table_.lock_of(region_, static_cast<std::uint64_t>(bucket - region_));

@@ -24,6 +24,7 @@
 #include "microbench/loop/request_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
 #include "systems/one_sided/access.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 
@@ -38,15 +39,13 @@ constexpr std::uint64_t put_number(std::uint64_t tag) {
 }
 
 struct PutLayout {
-  static constexpr std::uint64_t kLine = 64;
-
   std::uint32_t value_bytes = 0;
   bool emulated = false;
   std::uint32_t window = 1;  // PUTs of a client thread that are not answered
 
   std::uint32_t message_bytes() const { return value_bytes + kStoreKeyBytes + (emulated ? 0 : kPutTagBytes); }
   // Bytes from a slot to the next. A message ends where its slot ends, so that the tag is one aligned word.
-  std::uint64_t stride() const { return round_up(message_bytes(), kLine); }
+  std::uint64_t stride() const { return round_up(message_bytes(), kCacheLine.value); }
   std::uint64_t client_bytes() const { return window * stride(); }
 
   // The end of the slot of PUT `number`, from the first of the client's slots.

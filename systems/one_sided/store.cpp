@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <map>
 
 #include "common/error.hpp"
@@ -126,7 +125,7 @@ class OneSidedStore final : public Store {
   std::optional<Transport> companion(const Operation&) const override { return Transport::uc; }
 
   QueueNeeds needs(const Operation& op, Side) const override {
-    const std::uint32_t recvs = std::max(1u, by_memory() ? 1u : options_.window + kSparePutRecvs);
+    const std::uint32_t recvs = std::max(1u, by_memory() ? 1u : options_.window + kSpareRecvs);
     return {.send_depth = op.tx_depth,
             .recv_depth = recvs,
             .inline_bytes = op.inline_limit,
@@ -134,7 +133,7 @@ class OneSidedStore final : public Store {
   }
 
   RegionNeeds region(const Operation&, Side side, std::uint32_t qps) const override {
-    if (side == Side::client) return {.bytes = by_memory() ? qps * PutPaths::kAnswerLine : 0};
+    if (side == Side::client) return {.bytes = by_memory() ? qps * kCacheLine.value : 0};
     return {.bytes = paths().server_bytes(qps, threads_)};
   }
 
@@ -143,7 +142,6 @@ class OneSidedStore final : public Store {
     const StoreWorkload workload(options_, op.seed);
     const StoreValues values(op.seed, op.payload);
     const TableContents contents{
-        .keys = options_.keys,
         .hash_of = [&workload](std::uint64_t key) { return workload.hash(key); },
         .fill_value = [&values](std::uint64_t key, std::byte* value) { values.fill(value, key, StoreVersion()); }};
     accesses().with([&](const auto& access) { access.fill(region, contents); });

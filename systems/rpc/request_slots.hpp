@@ -25,13 +25,13 @@
 #include "systems/rpc/client.hpp"
 #include "systems/rpc/peers.hpp"
 #include "systems/rpc/server.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 
-inline constexpr std::uint64_t kSlotLine = 64;    // bytes: no two peers write to one line
 inline constexpr std::uint64_t kNumberBytes = 8;  // of the number in a retry slot
 
-// The server's memory: all slots, all retry slots, all bells.
+// The server's memory: all slots, all retry slots, all bells. No two peers write to one cache line.
 struct SlotLayout {
   std::uint32_t servers = 1;        // threads
   std::uint32_t clients = 1;        // client threads of all machines
@@ -39,8 +39,8 @@ struct SlotLayout {
   std::uint64_t request_bytes = 0;  // of the longest request
   std::uint64_t begin = 0;          // offset of the first slot in the region
 
-  std::uint64_t slot_bytes() const { return round_up(request_bytes, kSlotLine); }
-  std::uint64_t retry_bytes() const { return round_up(request_bytes + kNumberBytes, kSlotLine); }
+  std::uint64_t slot_bytes() const { return round_up(request_bytes, kCacheLine.value); }
+  std::uint64_t retry_bytes() const { return round_up(request_bytes + kNumberBytes, kCacheLine.value); }
   // The slot of request r of client c to thread s, by the formula of section 4.2.
   std::uint64_t slot_index(std::uint64_t s, std::uint64_t c, std::uint64_t r) const {
     return s * window * clients + c * window + r % window;
@@ -52,7 +52,7 @@ struct SlotLayout {
   std::uint64_t retry_number(std::uint64_t s, std::uint64_t c, std::uint64_t r) const {
     return slots_end() + (slot_index(s, c, r) + 1) * retry_bytes() - kNumberBytes;
   }
-  std::uint64_t bell(std::uint64_t s) const { return slots_end() + slots() * retry_bytes() + s * kSlotLine; }
+  std::uint64_t bell(std::uint64_t s) const { return slots_end() + slots() * retry_bytes() + s * kCacheLine.value; }
 
   // Thread s polls this part, and its bell.
   std::uint64_t polled_begin(std::uint64_t s) const { return begin + slot_index(s, 0, 0) * slot_bytes(); }
@@ -213,15 +213,15 @@ class WrittenRequests {
 };
 
 // A client as a thread of the server sees it.
-struct alignas(kSlotLine) SlotClient : ResponseTarget {
+struct alignas(kCacheLine.value) SlotClient : ResponseTarget {
   std::uint64_t next = 0;          // number of the next request
   std::byte* slot = nullptr;       // the end of its slot
   std::byte* last_slot = nullptr;  // the end of the last of the client's slots
 };
-static_assert(sizeof(SlotClient) == kSlotLine);
+static_assert(sizeof(SlotClient) == kCacheLine.value);
 
-// A thread of the server. Systems add kCleared, at least 8: in an empty slot the 8 bytes from this many before its end
-// on are 0, and the last 8.
+// A thread of the server. Systems add kCleared: leave_slot() zeroes 8 bytes from `end - kCleared` on, and the last 8
+// bytes.
 struct SlotServer : RequestServer {
   std::span<SlotClient> clients;
   std::uint32_t thread = 0;
@@ -251,7 +251,7 @@ struct SlotServer : RequestServer {
   template <Node N>
   void watch(N& node) const {
     node.watch(region + layout.polled_begin(thread), layout.polled_bytes());
-    node.watch(bell_word, kSlotLine);
+    node.watch(bell_word, kCacheLine.value);
   }
 };
 

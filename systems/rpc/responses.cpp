@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "systems/rpc/peers.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 
 namespace {
-
-constexpr std::uint64_t kBodyLine = 64;  // bytes
 
 std::uint32_t whole_rounds(const Operation& op) {
   return op.tx_depth / op.signal_every * op.signal_every;
@@ -24,7 +23,7 @@ std::size_t datagram_lanes(const ThreadSetup& setup) {
 ResponseQueues::ResponseQueues(const ThreadSetup& setup, const ResponseBodies& bodies)
     : depth_(whole_rounds(setup.operation)),
       shape_(bodies),
-      stride_(round_up(bodies.bytes, bodies.inlined ? sizeof(std::uint64_t) : kBodyLine)),
+      stride_(round_up(bodies.bytes, bodies.inlined ? sizeof(std::uint64_t) : kCacheLine.value)),
       bodies_(Bytes(datagram_lanes(setup) * depth_ * stride_), setup.huge_pages),
       segments_(datagram_lanes(setup) * depth_),
       requests_(segments_.size()) {

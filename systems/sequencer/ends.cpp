@@ -1,6 +1,5 @@
 #include "systems/sequencer/ends.hpp"
 
-#include <array>
 #include <span>
 #include <vector>
 
@@ -20,7 +19,7 @@ SlotLayout slot_layout(const SequencerOptions& options, std::uint32_t workers, s
           .clients = clients,
           .window = options.outstanding,
           .request_bytes = kHerdRequestBytes,
-          .begin = kSlotLine};
+          .begin = kCacheLine.value};
 }
 
 class HerdClientEnd final : public AskingEnd<HerdAsker> {
@@ -222,7 +221,7 @@ class CounterHome final : public WorkloadOn<CounterHome>, public SequencerAccoun
 }  // namespace
 
 std::uint64_t sequencer_region_bytes(const SequencerOptions& options, std::uint32_t client_threads) {
-  if (options.design != SequencerDesign::herd) return kSlotLine;
+  if (options.design != SequencerDesign::herd) return kCacheLine.value;
   return slot_layout(options, options.workers, client_threads).bytes();
 }
 

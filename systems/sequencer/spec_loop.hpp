@@ -130,7 +130,7 @@ struct SpecWorker : RequestServer {
   std::span<RecvLane> recvs;          // the receive queues of the same QPs
   std::span<ResponseTarget> clients;
   const QpIndex* qps = nullptr;  // of the clients
-  Ring<SpecRequest> waiting;     // has room for all RECVs: a RECV is posted again after its request was answered
+  Ring<SpecRequest> waiting;     // has room for all RECVs: a RECV is posted again before its request is answered
   std::uint64_t* counter = nullptr;
   std::uint64_t head = 0, tail = 0;  // positions in `waiting`
   std::uint64_t corrections = 0;

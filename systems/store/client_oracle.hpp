@@ -28,7 +28,7 @@ struct StoreRequest {
   bool remembered = false;  // the oracle has a place for the key
 };
 
-// Counts of the whole run, but for those called window_*, which are of the measured window.
+// Counts of the whole run, but for those called window_*, which are of the measured interval.
 struct StoreCounts {
   std::uint64_t asked = 0;           // requests drawn
   std::uint64_t gets = 0, puts = 0;  // completed requests

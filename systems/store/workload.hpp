@@ -69,8 +69,6 @@ class StoreWorkload {
     return {low != 0 ? low : 1, high >> 56 != 0 ? high : high | std::uint64_t{1} << 56};
   }
 
-  std::uint64_t keys() const { return keys_; }
-
  private:
   std::uint64_t seed_;
   std::uint64_t keys_;

@@ -205,7 +205,7 @@ TEST(FarmTable, PutsReplaceValues) {
 // A READ sees each line as a whole, but the lines at different moments.
 TEST(Lines, AcceptsOnlyLinesOfOneWrite) {
   constexpr std::uint64_t kBytes = 3 * kLineBytes - 20;
-  std::vector<std::uint64_t> words(3 * kObjectLine / 8);
+  std::vector<std::uint64_t> words(3 * kCacheLine.value / 8);
   auto* const lines = reinterpret_cast<std::byte*>(words.data());
   std::vector<std::byte> older(kBytes, std::byte{1}), newer(kBytes, std::byte{2}), got(kBytes);
   lay_object(lines, kBytes, older.data());
@@ -236,7 +236,7 @@ TEST(Lines, AcceptsOnlyLinesOfOneWrite) {
 }
 
 TEST(Lines, AnObjectComesOutOfItsLinesInPlace) {
-  std::vector<std::uint64_t> words(2 * kObjectLine / 8);
+  std::vector<std::uint64_t> words(2 * kCacheLine.value / 8);
   auto* const lines = reinterpret_cast<std::byte*>(words.data());
   std::vector<std::byte> object(100);
   for (std::size_t i = 0; i < object.size(); ++i) object[i] = std::byte(i);
@@ -246,7 +246,7 @@ TEST(Lines, AnObjectComesOutOfItsLinesInPlace) {
 }
 
 TEST(Lines, WritesAllButTheUnchangedBytes) {
-  std::vector<std::uint64_t> words(2 * kObjectLine / 8);
+  std::vector<std::uint64_t> words(2 * kCacheLine.value / 8);
   auto* const lines = reinterpret_cast<std::byte*>(words.data());
   std::vector<std::byte> object(90, std::byte{1}), got(90);
   lay_object(lines, object.size(), object.data());

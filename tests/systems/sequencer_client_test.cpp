@@ -15,8 +15,11 @@ constexpr std::uint32_t kClientSlots = 2;
 
 // A client of two workers, which the test plays: it answers what `answer` says.
 struct HerdClientEnd {
-  SlotLayout places{
-      .servers = 2, .clients = 4, .window = kClientSlots, .request_bytes = kHerdRequestBytes, .begin = kSlotLine};
+  SlotLayout places{.servers = 2,
+                    .clients = 4,
+                    .window = kClientSlots,
+                    .request_bytes = kHerdRequestBytes,
+                    .begin = kCacheLine.value};
   std::vector<std::uint64_t> region = std::vector<std::uint64_t>(places.bytes() / 8);
   ExecutingDevice device;
   ScriptedNode node;

@@ -32,8 +32,11 @@ struct Sent {
 
 // A worker with two UD QPs on each of two ports; client c is on port c % 2.
 struct HerdServerEnd {
-  SlotLayout places{
-      .servers = 2, .clients = kClients, .window = kSlots, .request_bytes = kHerdRequestBytes, .begin = kSlotLine};
+  SlotLayout places{.servers = 2,
+                    .clients = kClients,
+                    .window = kSlots,
+                    .request_bytes = kHerdRequestBytes,
+                    .begin = kCacheLine.value};
   std::vector<std::uint64_t> region = std::vector<std::uint64_t>(places.bytes() / 8);
   ExecutingDevice device;
   ScriptedNode node;
