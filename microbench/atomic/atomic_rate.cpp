@@ -3,7 +3,7 @@
 
 #include "microbench/atomic/client.hpp"
 #include "microbench/atomic/lock_slots.hpp"
-#include "microbench/run/report.hpp"
+#include "microbench/bench/outcome.hpp"
 #include "microbench/run/runner.hpp"
 
 namespace verbscope {

@@ -3,11 +3,11 @@
 
 #include "common/record.hpp"
 #include "microbench/bench/options.hpp"
+#include "microbench/bench/outcome.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/latency/end.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/run/console.hpp"
-#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/predict.hpp"
 #include "wire/wqe.hpp"

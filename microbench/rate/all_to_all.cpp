@@ -7,10 +7,10 @@
 #include "common/error.hpp"
 #include "common/text.hpp"
 #include "microbench/bench/options.hpp"
+#include "microbench/bench/outcome.hpp"
 #include "microbench/loop/datagrams.hpp"
 #include "microbench/loop/receiver.hpp"
 #include "microbench/rate/one_sided.hpp"
-#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/predict.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "common/error.hpp"
 #include "microbench/bench/options.hpp"
+#include "microbench/bench/outcome.hpp"
 #include "microbench/rate/one_sided.hpp"
-#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 
 namespace verbscope {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/record.hpp"
-#include "microbench/run/report.hpp"
+#include "microbench/bench/outcome.hpp"
 #include "microbench/run/runner.hpp"
 #include "microbench/visibility/ends.hpp"
 #include "pcie_model/predict.hpp"
