@@ -189,14 +189,14 @@ template <Node N>
 int OneSidedClientState<Access>::take(N& node, OperationMeter& meter, RunEnd& end) {
   const bool measured = meter.measuring();
   const std::uint64_t before = oracle->done();
+  const std::uint64_t left = meter.left();
   std::uint64_t taken = 0;
   if (answer != nullptr && put != answered) {
     node.poll_memory();
-    taken = take_answer(*this, load_word<std::uint64_t>(answer), node.now(), measured);
+    const auto number = load_word<std::uint64_t>(answer);  // of the last of several PUTs; the rest can wait
+    taken = take_answer(*this, std::min(number, answered + left), node.now(), measured);
   }
-  // A completion ends one operation at most; an answer, which names the last of several PUTs, may pass the goal.
-  const std::uint64_t left = meter.left();
-  const int count = take_completed(*this, left - std::min(left, taken), node.now(), measured, end);
+  const int count = take_completed(*this, left - taken, node.now(), measured, end);
   if (count < 0) return -1;
   const std::uint64_t done = oracle->done() - before;
   if (done > 0 && meter.add_and_note(node, meter.phase(), done)) {

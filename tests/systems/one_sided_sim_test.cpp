@@ -62,12 +62,13 @@ TEST(OneSidedStores, ARateDoesNotDependOnTheWindowWhereTranslationsMiss) {
   EXPECT_NEAR(short_mops, long_mops, 0.01 * long_mops);
 }
 
+// An answer by WRITE can end many PUTs, of which a thread takes no more than it has left.
 TEST(OneSidedStores, MeasureExactlyTheOperationsOfTheGoal) {
-  for (const std::string store : kStores) {
-    const Json result = one_sided_result(
-        "--store " + store +
-        " --fabric sim:cx3 --clients 2 --client_threads 2 --keys 64 --put_percent 0 --warmup 5us -n 333");
-    for (const Json& thread : result.at("threads")) EXPECT_EQ(thread.at("ops"), 333) << store;
+  for (const std::string options : {"--store farm --emulate --fabric sim:cx3 --client_threads 1 --window 64",
+                                    "--store farm --fabric sim:cx3 --client_threads 2",
+                                    "--store pilaf --fabric sim:cib --client_threads 4 --window 16 -s 1000"}) {
+    const Json result = one_sided_result("--clients 1 --keys 64 --put_percent 60 --warmup 20us -n 333 " + options);
+    for (const Json& thread : result.at("threads")) EXPECT_EQ(thread.at("ops"), 333) << options;
   }
 }
 
