@@ -108,7 +108,7 @@ void fill_record(Record& record, const Outcome& outcome, const OptionTable& tabl
 double sum_over_clients(const Json& result, const std::string& key) {
   double sum = 0;
   for (const Json& client : result.at("clients")) {
-    const JsonFields theirs(client.at("result"), "result of " + client.value("node", ""));
+    JsonFields theirs(client.at("result"), "result of " + client.value("node", ""));
     sum += static_cast<double>(theirs.require<std::uint64_t>(key));
   }
   return sum;

@@ -217,8 +217,7 @@ void kv_loop(N& node, KvState& s, const RunControl& control, ThreadTally& tally)
     const std::uint64_t ops = s.counts.gets + s.counts.puts;
     tally.done_ops.store(ops, std::memory_order_relaxed);
     if (interval.see(node, control.phase.load(std::memory_order_relaxed), ops)) s.running = false;
-    if (interval.measuring() && !s.measuring)
-      clear_interval_counts(s);  // if the rate was not steady, this is not the first interval
+    if (interval.measuring() && !s.measuring) clear_interval_counts(s);  // another may have preceded it
     s.measuring = interval.measuring();
   }
 }

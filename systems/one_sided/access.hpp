@@ -15,7 +15,9 @@
 #include <span>
 
 #include "common/hash.hpp"
+#include "common/units.hpp"
 #include "lookups/mica_store.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 

@@ -22,6 +22,7 @@
 #include "common/units.hpp"
 #include "machine/node.hpp"
 #include "systems/one_sided/access.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 

@@ -232,7 +232,7 @@ struct SlotServer : RequestServer {
   std::byte* bell_word = nullptr;
   std::uint64_t bell = 0;       // the word at the last look
   SlotClient* first = nullptr;  // client at which a pass begins
-  std::uint64_t blocked = 0;    // PassCounts::blocked of this pass
+  std::uint64_t blocked = 0;    // requests that this pass left (PassCounts::blocked)
 
   void place_slots(std::byte* memory, const SlotLayout& slots) {
     region = memory;

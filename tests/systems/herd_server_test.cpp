@@ -182,7 +182,7 @@ TEST(HerdServer, LeavesRequestsWhenAQueueIsFullAndServesThemFirstInTheNextPass) 
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
   for (SendQueue& queue : end.queues) queue.room = 4;
   EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 0, ""}, Sent{2, 0, ""}, Sent{3, 0, ""}));
-  EXPECT_EQ(end.server.blocked, 1u);
+  EXPECT_EQ(end.server.counts.passes.blocked, 1u);
 }
 
 TEST(HerdServer, ExecutesALostPutOnceWhenItIsRetried) {
@@ -301,13 +301,14 @@ TEST(HerdServer, RequestsBySendWaitForRoomForTheirResponse) {
   for (std::uint32_t c = 0; c < kClients; ++c) end.send_get(c, 0, 7);
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
   EXPECT_EQ(end.device.recvs.size(), SendServerEnd::kRecvs - 3);
-  EXPECT_EQ(end.server.blocked, 1u);
+  EXPECT_EQ(end.server.blocked, 3u);
   EXPECT_THAT(end.pass(), IsEmpty());
-  EXPECT_EQ(end.server.blocked, 2u);
+  EXPECT_EQ(end.server.blocked, 3u);
   for (SendQueue& queue : end.queues) queue.room = 4;
   EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 0, ""}, Sent{2, 0, ""}, Sent{3, 0, ""}));
   EXPECT_EQ(end.device.recvs.size(), SendServerEnd::kRecvs);
-  EXPECT_EQ(end.server.blocked, 2u);
+  EXPECT_EQ(end.server.blocked, 0u);
+  EXPECT_EQ(end.server.counts.passes.blocked, 6u);
 }
 
 TEST(HerdServer, FeedsItselfWithoutClients) {
