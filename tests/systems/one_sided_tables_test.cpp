@@ -38,7 +38,7 @@ struct Filled {
   ScriptedNode node;
 
   Filled(Table made, std::uint64_t count) : table(made), keys(count), words(table.region_bytes() / 8 + 1) {
-    table.fill({region(), table.region_bytes()}, {keys, hash_of, [this](std::uint64_t key, std::byte* value) {
+    table.fill({region(), table.region_bytes()}, {hash_of, [this](std::uint64_t key, std::byte* value) {
                                                     fill_value(key, 0, value, table.value_bytes());
                                                   }});
   }
