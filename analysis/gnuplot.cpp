@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -15,6 +14,7 @@
 #include <string_view>
 
 #include "common/error.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
@@ -28,10 +28,8 @@ std::string_view end_of(FileKind kind) {
 
 // A number from `min` to `max`, or nothing.
 std::optional<double> number_in(const std::string& text, double min, double max) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  return is_whole && value >= min && value <= max ? std::optional(value) : std::nullopt;
+  const std::optional<double> value = number_from<double>(text);
+  return value && *value >= min && *value <= max ? value : std::nullopt;
 }
 
 // Runs gnuplot on the script and writes the figure to `figure`. Discards gnuplot's standard error: it quotes the

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -93,12 +92,6 @@ const std::string* find_key(const std::vector<std::string>& keys, std::string na
 }
 
 constexpr const char* kNone = "-";
-
-std::optional<double> as_number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
 
 std::set<std::string> keys_of(const std::vector<const Record*>& records) {
   std::set<std::string> keys{"benchmark", "fabric"};
@@ -225,7 +218,7 @@ bool has_value(const Record& record, const std::string& key, const std::string& 
   if (text == value) return true;
   if (key == "fabric") return short_fabric(text) == value;
   if (text == "yes" || text == "no") return value == (text == "yes" ? "true" : "false");
-  const auto own = as_number(text), asked = as_number(value);
+  const auto own = number_from<double>(text), asked = number_from<double>(value);
   return own && asked && *own == *asked;
 }
 

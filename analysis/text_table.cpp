@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <string_view>
@@ -25,15 +24,10 @@ std::string without_trailing_blanks(std::string line) {
   return line;
 }
 
-bool is_number(const std::string& cell) {
-  double value = 0;
-  const char* end = cell.data() + cell.size();
-  return std::from_chars(cell.data(), end, value).ptr == end;
-}
-
 std::string csv_cell(const std::string& text) {
   std::string cell = for_terminal(text);
-  if (!cell.empty() && std::string_view("=+-@").find(cell.front()) != std::string_view::npos && !is_number(cell)) {
+  if (!cell.empty() && std::string_view("=+-@").find(cell.front()) != std::string_view::npos &&
+      !number_from<double>(cell)) {
     cell.insert(cell.begin(), '\'');
   }
   if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;

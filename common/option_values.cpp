@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <optional>
 
@@ -12,13 +11,6 @@
 
 namespace verbscope {
 namespace {
-
-template <class T>
-std::optional<T> whole(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
 
 constexpr std::array<std::pair<char, int>, 3> kSuffixes{{{'g', 30}, {'m', 20}, {'k', 10}}};
 
@@ -30,7 +22,7 @@ std::optional<std::uint64_t> bytes_of(std::string_view text) {
     text.remove_suffix(1);
     break;
   }
-  const std::optional<std::uint64_t> number = whole<std::uint64_t>(text);
+  const std::optional<std::uint64_t> number = number_from<std::uint64_t>(text);
   if (!number || *number > UINT64_MAX >> shift) return std::nullopt;
   return *number << shift;
 }
@@ -97,20 +89,18 @@ CLI::Validator bytes_between(std::uint64_t low, std::uint64_t high) {
 
 CLI::Validator whole_number(std::int64_t low, std::int64_t high) {
   const auto refuse = [low, high](const std::string& text) {
-    const std::optional<std::int64_t> number = whole<std::int64_t>(text);
+    const std::optional<std::int64_t> number = number_from<std::int64_t>(text);
     if (number && *number >= low && *number <= high) return std::string();
     return fmt::format("expected a whole number, {} to {}, got \"{}\"", low, high, text);
   };
   return validator(fmt::format("{} to {}", low, high), refuse,
-                   [](const std::string& text) { return std::to_string(*whole<std::int64_t>(text)); });
+                   [](const std::string& text) { return std::to_string(*number_from<std::int64_t>(text)); });
 }
 
 CLI::Validator number_between(double low, double high) {
   const auto refuse = [low, high](const std::string& text) {
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool whole_text = error == std::errc{} && end == text.data() + text.size();
-    if (whole_text && number >= low && number <= high) return std::string();
+    const std::optional<double> number = number_from<double>(text);
+    if (number && *number >= low && *number <= high) return std::string();
     return fmt::format("expected a number from {:g} to {:g}, got \"{}\"", low, high, text);
   };
   return validator(fmt::format("{:g} to {:g}", low, high), refuse, [](const std::string& text) { return text; });

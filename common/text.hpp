@@ -1,9 +1,12 @@
-// Text: UTF-8 characters, suggestions for misspelt words, lists, line wrapping, decimals of numbers.
+// Text: UTF-8 characters, suggestions for misspelt words, lists, line wrapping, numbers from and to text.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace verbscope {
@@ -54,6 +57,14 @@ std::vector<std::string> wrap_words(std::string_view text, std::size_t width);
 
 // Wraps each line of `text`; continuation lines are indented like the first. Ends with a newline if `text` does.
 std::string wrap_lines(std::string_view text, std::size_t width);
+
+// The number that the whole of `text` is; nothing if it is none, or none that a T can hold.
+template <class T>
+std::optional<T> number_from(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
 
 // `value` with this many decimals, but at least three significant digits: 0.000123 also with three decimals.
 std::string with_digits(double value, int decimals);

@@ -8,13 +8,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <vector>
 
 #include "common/error.hpp"
 #include "common/fd.hpp"
+#include "common/text.hpp"
 #include "counters/tool_process.hpp"
 
 namespace verbscope {
@@ -29,13 +30,11 @@ constexpr std::string_view kPciePrefix = "outbound_pci_";
 // Not a count: the time for which the kernel caches values before it asks the NIC again.
 constexpr const char* kLifespan = "lifespan";
 
-// Returns false if the file cannot be read or contains no number: some counters contain "N/A (no PMA)".
-bool read_number(const fs::path& file, std::uint64_t& value) {
+// Nothing if the file cannot be read or contains no number: some counters contain "N/A (no PMA)".
+std::optional<std::uint64_t> read_number(const fs::path& file) {
   std::ifstream stream(file);
   std::string text;
-  if (!std::getline(stream, text)) return false;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
+  return std::getline(stream, text) ? number_from<std::uint64_t>(text) : std::nullopt;
 }
 
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
@@ -69,10 +68,10 @@ void NicSource::start() {
 
 void NicSource::find_counters(const std::string& prefix, const fs::path& folder) {
   for (const fs::path& file : sorted_entries(folder)) {
-    std::uint64_t value = 0;
-    if (!read_number(file, value)) continue;
+    const std::optional<std::uint64_t> value = read_number(file);
+    if (!value) continue;
     if (file.filename() == kLifespan) {
-      lifespan_ms_ = std::max(lifespan_ms_, value);
+      lifespan_ms_ = std::max(lifespan_ms_, *value);
     } else {
       counters_.push_back({prefix + file.filename().string(), file});
     }
@@ -107,8 +106,7 @@ void NicSource::find_interface(const fs::path& device) {
 Sums NicSource::snapshot() {
   Sums values;
   for (const Counter& counter : counters_) {
-    std::uint64_t value = 0;
-    if (read_number(counter.file, value)) values[counter.name] = value;
+    if (const auto value = read_number(counter.file)) values[counter.name] = *value;
   }
   if (interface_.empty()) return values;
   for (const auto& [name, value] : ethtool_(interface_)) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "common/error.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 
@@ -79,9 +79,8 @@ LineKind PcmPcieFormat::take(const Fields& fields, Sums& sums) {
     take_header(fields);
     return LineKind::header;
   }
-  std::uint64_t socket = 0;
   if (generation_ == nullptr || fields.size() < 2 || fields.size() <= socket_field_ ||
-      !parse_count(fields[socket_field_], socket)) {
+      !number_from<std::uint64_t>(fields[socket_field_])) {
     return LineKind::text;
   }
   // A row of -e ends with its kind, without a comma before it.
@@ -96,7 +95,9 @@ LineKind PcmPcieFormat::take(const Fields& fields, Sums& sums) {
   Sums row;
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (names_[i].empty()) continue;
-    if (!parse_count(i + 1 == names_.size() ? last : fields[i], row[names_[i]])) return LineKind::damaged;
+    const auto value = number_from<std::uint64_t>(i + 1 == names_.size() ? last : fields[i]);
+    if (!value) return LineKind::damaged;
+    row[names_[i]] = *value;
   }
   if (kind == "(Hit)") return LineKind::row;  // the total minus the misses
   for (const auto& [name, value] : row) {
@@ -190,13 +191,13 @@ LineKind PcmIioFormat::take_row(const Fields& fields, Sums& sums) const {
   Sums row;
   std::size_t directions = 0;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    std::uint64_t value = 0;
     if (names_[i].empty()) continue;
-    if (!parse_count(fields[i], value)) return LineKind::damaged;
+    const auto value = number_from<std::uint64_t>(fields[i]);
+    if (!value) return LineKind::damaged;
     const bool of_the_port = std::ranges::count(kDirections, names_[i]) > 0;
     directions += of_the_port;
     // A stack's counts cannot be divided among its root ports.
-    if (ours || !of_the_port) row[names_[i]] = value;
+    if (ours || !of_the_port) row[names_[i]] = *value;
   }
   if (directions != kDirections.size()) return LineKind::damaged;
   for (const auto& [name, value] : row) {
@@ -225,12 +226,6 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-// Parses the whole of `text` as a number.
-bool parse_decimal(std::string_view text, double& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 // For "|| name || value ||| name || value [unit] ||": removes and returns the cell before the next bars, and removes
 // the bars.
 std::string_view take_cell(std::string_view& line) {
@@ -257,23 +252,24 @@ LineKind NeoHostFormat::take(const Fields& fields, Sums& sums) {
   if (const std::string_view text = take_cell(line); !text.empty()) {
     const std::size_t bracket = text.find('[');
     const std::string_view number = without_blanks(text.substr(0, bracket));
-    double parsed = 0;
-    if (parse_decimal(number, parsed) && bracket != text.npos) {
-      analysis_[analysis + " " + std::string(text.substr(bracket))] = parsed;
+    const auto parsed = number_from<double>(number);
+    if (parsed && bracket != text.npos) {
+      analysis_[analysis + " " + std::string(text.substr(bracket))] = *parsed;
     }
   }
-  std::uint64_t count = 0;
-  if (parse_count(value, count)) return add_count(sums, name, count) ? LineKind::row : LineKind::damaged;
+  if (const auto count = number_from<std::uint64_t>(value)) {
+    return add_count(sums, name, *count) ? LineKind::row : LineKind::damaged;
+  }
   // The chip's clock is a number with decimals, not a count.
-  double gauge = 0;
-  if (!parse_decimal(value, gauge)) return LineKind::damaged;
-  analysis_[name] = gauge;
+  const auto gauge = number_from<double>(value);
+  if (!gauge) return LineKind::damaged;
+  analysis_[name] = *gauge;
   return LineKind::row;
 }
 
 std::string NeoHostFormat::blind() const {
-  return "which program of the device it was; PCIe transactions; numbers are taken for events a second, as no public "
-         "document says of what time they are";
+  return "which program of the device it was; PCIe transactions; the interval of the numbers is undocumented; they are "
+         "taken as events per second";
 }
 
 }  // namespace verbscope

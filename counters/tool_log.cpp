@@ -1,7 +1,6 @@
 #include "counters/tool_log.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "common/error.hpp"
 
@@ -19,11 +18,6 @@ Fields split_fields(std::string_view line) {
     fields.push_back(field.substr(0, field.find_last_not_of(kBlank) + 1));
   }
   return fields;
-}
-
-bool parse_count(std::string_view text, std::uint64_t& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
 }
 
 bool add_count(Sums& sums, const std::string& name, std::uint64_t value) {

@@ -82,9 +82,6 @@ class ToolLog {
 // Splits "a,b,,c" into {"a", "b", "", "c"} and removes blanks around the fields.
 Fields split_fields(std::string_view line);
 
-// Parses the whole of `text` as a number. Returns false if it is none, or exceeds 64 bits.
-bool parse_count(std::string_view text, std::uint64_t& value);
-
 // Adds to sums[name]. Returns false if the sum exceeds 64 bits.
 bool add_count(Sums& sums, const std::string& name, std::uint64_t value);
 

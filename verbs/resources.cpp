@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <vector>
 
 #include "common/error.hpp"
+#include "common/text.hpp"
 #include "verbs/endpoint.hpp"
 
 namespace verbscope {
@@ -23,12 +23,11 @@ namespace {
 
 // Parses the port of "mlx5_0:2". `text`: the part after the colon.
 std::uint8_t parse_port(const std::string& spec, std::string_view text) {
-  int port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc{} || end != text.data() + text.size() || port < 1 || port > 255) {
+  const std::optional<int> port = number_from<int>(text);
+  if (!port || *port < 1 || *port > 255) {
     fail("device \"{}\": the port after ':' must be a number from 1 to 255", spec);
   }
-  return static_cast<std::uint8_t>(port);
+  return static_cast<std::uint8_t>(*port);
 }
 
 std::string memlock_hint() {

@@ -1,9 +1,9 @@
 #include "harness/cluster/host_range.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "common/error.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
@@ -74,12 +74,11 @@ bool is_plain(std::string_view text, std::string_view others) {
 }
 
 int parse_number(std::string_view text, int low, int high, const std::string& what) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high) {
+  const std::optional<int> value = number_from<int>(text);
+  if (!value || *value < low || *value > high) {
     fail("{}: expected a number from {} to {}, got {}", what, low, high, in_quotes(text));
   }
-  return value;
+  return *value;
 }
 
 std::vector<std::string> expand_host_range(std::string_view pattern, const std::string& where) {

@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "analysis/points.hpp"
 #include "common/paths.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
@@ -24,14 +24,8 @@ std::vector<std::string> split(std::string_view line) {
 
 // The cell as a number if it is one, else as text.
 Json cell_value(const std::string& cell) {
-  const char* end = cell.data() + cell.size();
-  std::int64_t whole = 0;
-  if (const auto [at, error] = std::from_chars(cell.data(), end, whole); error == std::errc() && at == end)
-    return whole;
-  double number = 0;
-  if (const auto [at, error] = std::from_chars(cell.data(), end, number); error == std::errc() && at == end) {
-    return number;
-  }
+  if (const auto whole = number_from<std::int64_t>(cell)) return *whole;
+  if (const auto number = number_from<double>(cell)) return *number;
   return cell;
 }
 

@@ -1,6 +1,6 @@
-#include <charconv>
 #include <string>
 
+#include "common/text.hpp"
 #include "harness/import/tool_output.hpp"
 
 namespace verbscope {
@@ -11,9 +11,7 @@ constexpr std::string_view kJsonBlank = " \t\r\n";
 Json word(std::string_view text) {
   if (text == "true" || text == "false") return text == "true";
   if (text == "null") return nullptr;
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  if (std::from_chars(text.data(), end, number).ptr == end && !text.empty()) return number;
+  if (const auto number = number_from<double>(text)) return *number;
   return std::string(text);
 }
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "analysis/points.hpp"
+#include "common/text.hpp"
 #include "harness/import/tool_output.hpp"
 
 namespace verbscope {
@@ -21,10 +21,8 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 std::optional<double> number_in(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const std::optional<double> value = number_from<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 // True for lines around the tables that contain no figures.

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "common/text.hpp"
 #include "counters/tool_log.hpp"
 #include "harness/import/tool_output.hpp"
 
@@ -19,10 +20,9 @@ std::vector<double> numbers_in(std::string_view text, std::string_view separator
     if (word.empty()) return out;
     if (separators.find(',') == separators.npos) std::erase(word, ',');
     std::erase(word, '\'');
-    double value = 0;
-    const char* const last = word.data() + word.size();
-    if (std::from_chars(word.data(), last, value).ptr != last || !std::isfinite(value)) return {};
-    out.push_back(value);
+    const auto value = number_from<double>(word);
+    if (!value || !std::isfinite(*value)) return {};
+    out.push_back(*value);
   }
 }
 

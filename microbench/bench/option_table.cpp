@@ -1,7 +1,6 @@
 #include "microbench/bench/option_table.hpp"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 
 #include "common/cli.hpp"
@@ -106,9 +105,8 @@ void OptionTable::offer(const std::string& option, const std::vector<std::string
 void OptionTable::number(const std::string& names, std::optional<double>& value, const std::string& help) {
   const std::string option = names.substr(names.find("--"));
   const auto set = [&value, option](const std::string& text) {
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number) || number <= 0) {
+    const std::optional<double> number = number_from<double>(text);
+    if (!number || !std::isfinite(*number) || *number <= 0) {
       fail_usage("{}: expected a number above 0, got \"{}\"", option, text);
     }
     value = number;

@@ -1,11 +1,11 @@
 #include "microbench/bench/options.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include "common/error.hpp"
 #include "common/record.hpp"
+#include "common/text.hpp"
 #include "counters/sources.hpp"
 #include "nic_sim/cluster.hpp"
 #include "wire/packet.hpp"
@@ -154,12 +154,11 @@ void add_idle_options(OptionTable& table, Options& o) {
 }
 
 int parse_int(std::string_view text, const std::string& option, int low, int high) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+  const std::optional<int> value = number_from<int>(text);
+  if (!value || *value < low || *value > high) {
     fail_usage("{}: expected a number from {} to {}, got \"{}\"", option, low, high, text);
   }
-  return value;
+  return *value;
 }
 
 }  // namespace
@@ -317,12 +316,11 @@ std::vector<int> parse_cores(const std::string& text) {
 UarChoice parse_uars(const std::string& text) {
   if (text == "default") return UarChoice{};
   if (text == "exclusive") return UarChoice{.exclusive = true};
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < 8 || number > 512 || number % 2 != 0) {
+  const auto number = number_from<std::uint32_t>(text);
+  if (!number || *number < 8 || *number > 512 || *number % 2 != 0) {
     fail_usage("--uars: expected default, exclusive or an even number from 8 to 512, got \"{}\"", text);
   }
-  return UarChoice{.shared = number};
+  return UarChoice{.shared = *number};
 }
 
 int parse_ib_port(const std::string& text) {

@@ -1,7 +1,9 @@
-// Suggestions, lists and line wrapping.
+// Suggestions, lists, line wrapping and numbers in text.
 #include "common/text.hpp"
 
 #include <gmock/gmock.h>
+
+#include <cstdint>
 
 namespace verbscope {
 namespace {
@@ -35,6 +37,22 @@ TEST(OrList, JoinsWordsWithOr) {
   EXPECT_EQ(or_list({"RC", "UC", "UD"}), "RC, UC or UD");
   EXPECT_EQ(or_list({"in", "out"}), "in or out");
   EXPECT_EQ(or_list({"all"}), "all");
+}
+
+TEST(NumberFrom, ReadsTheWholeText) {
+  EXPECT_EQ(number_from<int>("-12"), -12);
+  EXPECT_EQ(number_from<double>("1.5e3"), 1500);
+  EXPECT_EQ(number_from<std::uint64_t>("18446744073709551615"), UINT64_MAX);
+  for (const char* text : {"", " 1", "1 ", "+1", "1x", "0x1", "1,2", "one"}) {
+    EXPECT_EQ(number_from<int>(text), std::nullopt) << text;
+    EXPECT_EQ(number_from<double>(text), std::nullopt) << text;
+  }
+}
+
+TEST(NumberFrom, RefusesANumberOutsideItsRange) {
+  EXPECT_EQ(number_from<double>("1e999"), std::nullopt);
+  EXPECT_EQ(number_from<int>("2147483648"), std::nullopt);
+  EXPECT_EQ(number_from<std::uint64_t>("-1"), std::nullopt);
 }
 
 TEST(Wrap, BreaksAtBlanksAndInsideLongWords) {

@@ -82,6 +82,15 @@ class Import(unittest.TestCase):
         self.assertAlmostEqual(bandwidth["result"]["bandwidth_gbit_per_s"], 23198.42 * 2**20 * 8 / 1e9)
         self.assertNotIn("lat_mean_ns", bandwidth["result"])  # what a post takes is no latency
 
+    def test_a_number_that_no_double_holds_is_none(self):
+        changed = self.folder / "changed.txt"
+        changed.write_text((FILES / "ib_write_bw_4.5.json").read_text().replace("Mtu: 4096", "Mtu: 1e999"))
+        loose, = imported(changed)
+        self.assertNotIn("mtu", loose["config"])
+        self.assertEqual(loose["config"]["qp"], 2)
+        changed.write_text((FILES / "ucx_perftest.txt").read_text().replace(" 7.01 ", " 1e999 "))
+        self.assertEqual([one["config"]["test"] for one in imported(changed)], ["tag match bandwidth"])
+
     def test_pcm(self):
         first, second = imported("pcm-pcie.csv")
         # Half a second, two groups of events that divide it evenly; both sockets.
