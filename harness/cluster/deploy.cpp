@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <chrono>
 #include <sstream>
 
 #include "common/error.hpp"
@@ -57,16 +58,20 @@ std::vector<std::string> marked_lines(const std::string& output) {
 }
 
 // Runs a local tool to its end. `on_output` receives its output.
-void run_tool(const std::vector<std::string>& command, const std::string& what, const Child::OutputHook& on_output) {
+void run_tool(const std::vector<std::string>& command, const std::string& what, const Child::OutputHook& on_output,
+              StopSource* stop) {
   Child tool(command, on_output);
-  wait_children({&tool}, std::chrono::steady_clock::now() + kCopyLimit, nullptr, [&tool] { return !tool.running(); });
-  if (tool.running() || !tool.succeeded()) fail("{}: {}", what, tool.end_text());
+  const WaitEnd end = wait_for_end(tool, std::chrono::steady_clock::now() + kCopyLimit, stop);
+  if (end == WaitEnd::interrupted) throw InterruptedError(what + ": interrupted");
+  if (end == WaitEnd::timeout) fail("{}: not finished after {} s", what, kCopyLimit.count());
+  if (!tool.succeeded()) fail("{}: {}", what, tool.end_and_last_line());
 }
 
 void copy(Launcher& launcher, const Host& host, const Program& program, StopSource* stop) {
   const TempFolder folder;
   const std::string packed = folder.file("packed");
-  run_tool({"/bin/sh", "-c", "exec gzip -1 -c < \"$1\" > \"$2\"", "sh", program.path.string(), packed}, "gzip", {});
+  run_tool({"/bin/sh", "-c", "exec gzip -1 -c < \"$1\" > \"$2\"", "sh", program.path.string(), packed}, "gzip", {},
+           stop);
   Fd input(check("open " + packed, open(packed.c_str(), O_RDONLY | O_CLOEXEC)));
   remote_call(launcher, host, "copy " + program.name, script(kCopyScript, {program.hash + "/" + program.name}),
               kCopyLimit, stop, std::move(input));
@@ -74,7 +79,8 @@ void copy(Launcher& launcher, const Host& host, const Program& program, StopSour
 
 }  // namespace
 
-std::vector<Program> hash_programs(const std::filesystem::path& folder, const std::vector<std::string>& names) {
+std::vector<Program> hash_programs(const std::filesystem::path& folder, const std::vector<std::string>& names,
+                                   StopSource* stop) {
   std::vector<Program> out;
   std::vector<std::string> command{find_program("sha256sum"), "--"};
   for (const std::string& name : names) {
@@ -84,7 +90,8 @@ std::vector<Program> hash_programs(const std::filesystem::path& folder, const st
     command.push_back((folder / name).string());
   }
   std::string output;
-  run_tool(command, "sha256sum", [&output](std::string_view chunk) { output += chunk; });
+  run_tool(
+      command, "sha256sum", [&output](std::string_view chunk) { output += chunk; }, stop);
   std::istringstream lines(output);
   for (Program& program : out) {
     std::string line;

@@ -17,8 +17,9 @@ struct Program {
   std::string hash;
 };
 
-// Throws if one of the programs is not in the folder.
-std::vector<Program> hash_programs(const std::filesystem::path& folder, const std::vector<std::string>& names);
+// Throws if one of the programs is not in the folder. `stop` may be null.
+std::vector<Program> hash_programs(const std::filesystem::path& folder, const std::vector<std::string>& names,
+                                   StopSource* stop);
 
 // Records which programs are where on each host.
 class Deployment {

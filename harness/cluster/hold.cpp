@@ -81,11 +81,10 @@ HoldEnd run_held(const HoldRequest& request, const std::vector<std::string>& com
   const Clock::time_point deadline = Clock::now() + request.limit;
   StopSource input(STDIN_FILENO);
   Child child(command, send_output, request.environment);
-  const auto ended = [&child] { return !child.running(); };
   WaitEnd end = WaitEnd::timeout;
   while (end == WaitEnd::timeout && Clock::now() < deadline) {
     send(hold_line("beat", true));
-    end = wait_children({&child}, std::min<Clock::time_point>(deadline, Clock::now() + kHoldBeat), &input, ended);
+    end = wait_for_end(child, std::min<Clock::time_point>(deadline, Clock::now() + kHoldBeat), &input);
   }
   if (end != WaitEnd::satisfied) child.end(kKillDelay);
   const std::string why =

@@ -204,16 +204,14 @@ std::string remote_call(Launcher& launcher, const Host& host, const std::string&
           output.append(chunk.substr(0, kMaxOutput - std::min(kMaxOutput, output.size())));
         },
         {}, std::move(input));
-    const WaitEnd end =
-        wait_children({&child}, std::chrono::steady_clock::now() + limit, stop, [&child] { return !child.running(); });
+    const WaitEnd end = wait_for_end(child, std::chrono::steady_clock::now() + limit, stop);
     if (end == WaitEnd::interrupted) fail("interrupted");
     if (end == WaitEnd::timeout) {
       launcher.drop_connection(host);
       fail("not finished after {} s", limit.count());
     }
     if (child.succeeded()) return output;
-    const std::vector<std::string> tail = child.tail();
-    fail("{}{}", child.end_text(), tail.empty() ? "" : ": " + tail.back());
+    fail("{}", child.end_and_last_line());
   } catch (const Error& error) {
     if (stop != nullptr && stop->pending()) {
       throw InterruptedError(fmt::format("host {}: {}: interrupted", host.name, what));

@@ -80,7 +80,7 @@ void Task::request_end() {
 void Task::end(std::chrono::milliseconds patience) {
   if (!running()) return;
   request_end();
-  wait_children({child_.get()}, Clock::now() + patience, nullptr, [this] { return !running(); });
+  wait_for_end(*child_, Clock::now() + patience, nullptr);
   child_->end(std::chrono::milliseconds(held_ ? 500 : 0));
 }
 

@@ -28,27 +28,20 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
   if (names.empty()) names = benchmark_names();
   for (const std::string& name : names) benchmark_binary(program_folder(), name);  // throws for an unknown name
   names.push_back("verbscope");
-  const std::vector<Program> programs = options.clean ? std::vector<Program>() : hash_programs(program_folder(), names);
+  const std::vector<Program> programs =
+      options.clean ? std::vector<Program>() : hash_programs(program_folder(), names, &interrupt);
   launcher->prepare(hosts);
   Deployment deployment;
-  bool failed = false;
-  for (const Host& host : hosts) {
-    try {
-      if (options.clean) {
-        remove_deployed(*launcher, host, &interrupt);
-        print_format(out, "{}: clean\n", host.name);
-      } else {
-        const std::size_t copied = deployment.deploy(*launcher, host, programs, &interrupt);
-        print_format(out, "{}: {} programs copied, {} already present\n", host.name, copied, programs.size() - copied);
-      }
-    } catch (const InterruptedError&) {
-      throw;
-    } catch (const Error& error) {
-      print_error(error.what());
-      failed = true;
+  const auto treat = [&](const Host& host) {
+    if (options.clean) {
+      remove_deployed(*launcher, host, &interrupt);
+      print_format(out, "{}: clean\n", host.name);
+    } else {
+      const std::size_t copied = deployment.deploy(*launcher, host, programs, &interrupt);
+      print_format(out, "{}: {} programs copied, {} already present\n", host.name, copied, programs.size() - copied);
     }
-  }
-  return failed ? 1 : 0;
+  };
+  return try_each(hosts, treat, print_error) ? 0 : 1;
 }
 
 }  // namespace

@@ -49,23 +49,18 @@ int examine_all(const DoctorOptions& options, std::FILE* out) {
   const std::vector<Host> hosts = read_hosts(options.hosts);
   const std::unique_ptr<Launcher> launcher =
       launcher_for(options.hosts, distinct_hosts(hosts), options.launcher, &interrupt);
-  std::vector<Host> others = distinct_hosts(hosts);
-  std::erase_if(others, is_local);
-  if (launcher) launcher->prepare(others);
-  Deployment deployment;
-  bool failed = false;
-  for (const Host& host : hosts) {
-    try {
-      deploy_if_needed(deployment, launcher.get(), {host}, program_folder(), {}, &interrupt);
-      show(host, read_host_facts(host, launcher.get(), deployment, &interrupt), options.json, out);
-    } catch (const InterruptedError&) {
-      throw;
-    } catch (const Error& error) {
-      print_error(error.what());
-      failed = true;
-    }
+  const std::vector<Host> others = remote_hosts(distinct_hosts(hosts), launcher.get());
+  std::vector<Program> programs;
+  if (!others.empty()) {
+    launcher->prepare(others);
+    programs = hash_programs(program_folder(), {"verbscope"}, &interrupt);
   }
-  return failed ? 1 : 0;
+  Deployment deployment;
+  const auto examine = [&](const Host& host) {
+    if (!remote_hosts({host}, launcher.get()).empty()) deployment.deploy(*launcher, host, programs, &interrupt);
+    show(host, read_host_facts(host, launcher.get(), deployment, &interrupt), options.json, out);
+  };
+  return try_each(hosts, examine, print_error) ? 0 : 1;
 }
 
 }  // namespace

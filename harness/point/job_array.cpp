@@ -92,8 +92,7 @@ int run_job_array(const RunOptions& options, const std::string& hosts, const std
   command.push_back(parts / "task.sh");
   std::string job;
   Child child(command, [&job](std::string_view chunk) { job += chunk.substr(0, 100); });
-  const auto ended = [&child] { return !child.running(); };
-  const WaitEnd end = wait_children({&child}, Clock::time_point::max(), stop, ended);
+  const WaitEnd end = wait_for_end(child, Clock::time_point::max(), stop);
   job = job.substr(0, job.find_first_of(";\n"));
   if (job.empty()) {
     std::filesystem::remove_all(parts);
@@ -102,9 +101,9 @@ int run_job_array(const RunOptions& options, const std::string& hosts, const std
   }
   if (end == WaitEnd::interrupted) {
     Child cancel({scancel, job});
-    wait_children({&cancel}, Clock::now() + std::chrono::seconds(30), nullptr, [&] { return !cancel.running(); });
+    wait_for_end(cancel, Clock::now() + std::chrono::seconds(30), nullptr);
     print_error(fmt::format("interrupted: job {} is cancelled", job));
-    wait_children({&child}, Clock::now() + std::chrono::seconds(30), nullptr, ended);
+    wait_for_end(child, Clock::now() + std::chrono::seconds(30), nullptr);
   }
   const int status = collect_parts(results, out);
   return end == WaitEnd::interrupted ? kExitInterrupted : status;

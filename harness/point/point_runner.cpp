@@ -139,7 +139,6 @@ void PointRunner::start_roles(const Point& point, const RoleAssignment& roles, R
 
 Record PointRunner::collect(const Point& point, const Role& role) const {
   const std::string end = role.task->end_text();
-  const std::vector<std::string> tail = role.task->tail();
   std::vector<Record> records;
   std::string broken;
   if (std::filesystem::exists(role.record_file())) {
@@ -160,9 +159,7 @@ Record PointRunner::collect(const Point& point, const Role& role) const {
     }
     if (record.status == RecordStatus::failed || role.task->succeeded()) return record;
   }
-  if (!role.task->succeeded()) {
-    return failed(point, role, end + (tail.empty() ? "" : ": " + tail.back()));
-  }
+  if (!role.task->succeeded()) return failed(point, role, with_last_line(end, role.task->tail()));
   if (broken.empty()) broken = fmt::format("it wrote {} records instead of one", records.size());
   return failed(point, role, fmt::format("{}, but {}", end, broken));
 }

@@ -80,28 +80,42 @@ std::unique_ptr<Launcher> launcher_for(const std::string& hosts, const std::vect
   return make_launcher(options, stop);
 }
 
-void deploy_if_needed(Deployment& deployment, Launcher* launcher, const std::vector<Host>& hosts,
-                      const std::filesystem::path& folder, const std::vector<std::string>& benchmarks,
-                      StopSource* stop) {
-  if (launcher == nullptr) return;
-  std::vector<std::string> names = benchmarks;
-  names.push_back("verbscope");
-  std::vector<Host> others = hosts;
-  if (launcher->name() == std::string_view("ssh")) std::erase_if(others, is_local);
-  if (others.empty()) return;
-  launcher->prepare(others);
-  const std::vector<Program> programs = hash_programs(folder, names);
-  std::string failures;
-  for (const Host& host : others) {
+std::vector<Host> remote_hosts(std::vector<Host> hosts, const Launcher* launcher) {
+  if (launcher == nullptr) return {};
+  if (launcher->name() == std::string_view("ssh")) std::erase_if(hosts, is_local);
+  return hosts;
+}
+
+bool try_each(const std::vector<Host>& hosts, const std::function<void(const Host&)>& action,
+              const std::function<void(const std::string&)>& on_failure) {
+  bool all = true;
+  for (const Host& host : hosts) {
     try {
-      deployment.deploy(*launcher, host, programs, stop);
+      action(host);
     } catch (const InterruptedError&) {
       throw;
     } catch (const Error& error) {
-      failures += (failures.empty() ? "" : "; ") + std::string(error.what());
+      on_failure(error.what());
+      all = false;
     }
   }
-  if (!failures.empty()) fail("{}", failures);
+  return all;
+}
+
+void deploy_if_needed(Deployment& deployment, Launcher* launcher, const std::vector<Host>& hosts,
+                      const std::filesystem::path& folder, const std::vector<std::string>& benchmarks,
+                      StopSource* stop) {
+  const std::vector<Host> others = remote_hosts(hosts, launcher);
+  if (others.empty()) return;
+  std::vector<std::string> names = benchmarks;
+  names.push_back("verbscope");
+  launcher->prepare(others);
+  const std::vector<Program> programs = hash_programs(folder, names, stop);
+  std::vector<std::string> failures;
+  try_each(
+      others, [&](const Host& host) { deployment.deploy(*launcher, host, programs, stop); },
+      [&failures](const std::string& failure) { failures.push_back(failure); });
+  if (!failures.empty()) fail("{}", fmt::join(failures, "; "));
 }
 
 Site::Site(const std::string& hosts, const LauncherOptions& options, const std::filesystem::path& folder,

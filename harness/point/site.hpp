@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,14 @@ std::unique_ptr<Launcher> launcher_for(const std::string& hosts, const std::vect
 void deploy_if_needed(Deployment& deployment, Launcher* launcher, const std::vector<Host>& hosts,
                       const std::filesystem::path& folder, const std::vector<std::string>& benchmarks,
                       StopSource* stop);
+
+// The hosts whose programs have to be deployed: those that `launcher` runs programs on. None if it is null.
+std::vector<Host> remote_hosts(std::vector<Host> hosts, const Launcher* launcher);
+
+// Calls the action for each host and passes the text of each Error that it throws to `on_failure`. InterruptedError
+// ends the loop. Returns true if no host failed.
+bool try_each(const std::vector<Host>& hosts, const std::function<void(const Host&)>& action,
+              const std::function<void(const std::string&)>& on_failure);
 
 class Site {
  public:

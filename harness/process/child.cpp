@@ -128,6 +128,10 @@ std::string Child::end_text() const {
   return fmt::format("killed by signal {} ({})", status_, strsignal(status_));
 }
 
+std::string Child::end_and_last_line() const {
+  return with_last_line(end_text(), tail());
+}
+
 std::vector<std::string> Child::tail() const {
   std::vector<std::string> lines(tail_.begin(), tail_.end());
   if (!stdout_partial_.empty()) lines.push_back(printable(stdout_partial_));
@@ -142,11 +146,9 @@ void Child::signal(int number) {
 void Child::end(std::chrono::milliseconds patience) {
   if (!running_) return;
   signal(SIGTERM);
-  std::vector<Child*> self{this};
-  const auto gone = [this] { return !running_; };
-  if (wait_children(self, Clock::now() + patience, nullptr, gone) == WaitEnd::satisfied) return;
+  if (wait_for_end(*this, Clock::now() + patience, nullptr) == WaitEnd::satisfied) return;
   signal(SIGKILL);
-  wait_children(self, Clock::time_point::max(), nullptr, gone);
+  wait_for_end(*this, Clock::time_point::max(), nullptr);
 }
 
 void Child::add_tail_line(std::string line) {
@@ -237,6 +239,14 @@ WaitEnd wait_children(const std::vector<Child*>& children, Clock::time_point dea
     waiter.wait_one(deadline);
   }
   return WaitEnd::satisfied;
+}
+
+WaitEnd wait_for_end(Child& child, Clock::time_point deadline, StopSource* stop) {
+  return wait_children({&child}, deadline, stop, [&child] { return !child.running(); });
+}
+
+std::string with_last_line(const std::string& end, const std::vector<std::string>& tail) {
+  return tail.empty() ? end : end + ": " + tail.back();
 }
 
 std::string find_program(const std::string& name) {

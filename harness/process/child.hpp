@@ -36,6 +36,8 @@ class Child {
   bool succeeded() const;
   // "exit status 3", "killed by signal 9 (Killed)", "still running".
   std::string end_text() const;
+  // end_text() and the last line of its output, if it printed one: "exit status 1: no space left".
+  std::string end_and_last_line() const;
   // The last lines of standard error and output, at most kTailLines of at most kTailLineBytes.
   std::vector<std::string> tail() const;
   // Sends the signal to the process group if the child still runs.
@@ -69,6 +71,12 @@ enum class WaitEnd { satisfied, timeout, interrupted };
 // event), the deadline passes, or `stop` fires. `stop` may be null.
 WaitEnd wait_children(const std::vector<Child*>& children, std::chrono::steady_clock::time_point deadline,
                       StopSource* stop, const std::function<bool()>& satisfied);
+
+// Waits as above until the child has ended.
+WaitEnd wait_for_end(Child& child, std::chrono::steady_clock::time_point deadline, StopSource* stop);
+
+// `end`, and the last line of `tail` if there is one: "exit status 1: no space left".
+std::string with_last_line(const std::string& end, const std::vector<std::string>& tail);
 
 // Returns the path of the program in PATH. Throws "NAME is not installed: ...".
 std::string find_program(const std::string& name);

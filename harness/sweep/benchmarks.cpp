@@ -212,15 +212,10 @@ BenchmarkSpec describe_benchmark(const std::filesystem::path& binary) {
     output.append(chunk.substr(0, kMaxDescription - std::min(kMaxDescription, output.size())));
   });
   const std::string what = binary.filename().string() + " --describe";
-  const auto ended = [&child] { return !child.running(); };
-  if (wait_children({&child}, std::chrono::steady_clock::now() + kDescribeTimeout, nullptr, ended) !=
-      WaitEnd::satisfied) {
+  if (wait_for_end(child, std::chrono::steady_clock::now() + kDescribeTimeout, nullptr) != WaitEnd::satisfied) {
     fail("{}: no output after {} s", what, kDescribeTimeout.count());
   }
-  if (!child.succeeded()) {
-    const std::vector<std::string> tail = child.tail();
-    fail("{}: {}{}", what, child.end_text(), tail.empty() ? "" : ": " + tail.back());
-  }
+  if (!child.succeeded()) fail("{}: {}", what, child.end_and_last_line());
   return parse_benchmark_spec(output, what);
 }
 

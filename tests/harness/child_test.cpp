@@ -19,7 +19,7 @@ std::vector<std::string> shell(const std::string& script) {
 }
 
 WaitEnd wait_end(Child& child, milliseconds limit = milliseconds(20'000)) {
-  return wait_children({&child}, Clock::now() + limit, nullptr, [&child] { return !child.running(); });
+  return wait_for_end(child, Clock::now() + limit, nullptr);
 }
 
 TEST(Child, ReportsExitStatusAndSignal) {
@@ -29,6 +29,13 @@ TEST(Child, ReportsExitStatusAndSignal) {
   EXPECT_FALSE(bad.succeeded());
   EXPECT_EQ(bad.end_text(), "exit status 3");
   EXPECT_EQ(killed.end_text(), "killed by signal 9 (Killed)");
+  EXPECT_EQ(killed.end_and_last_line(), killed.end_text());
+}
+
+TEST(Child, ReportsTheLastLineWithItsEnd) {
+  Child child(shell("echo first; echo 'no space left' >&2; exit 1"));
+  EXPECT_EQ(wait_end(child), WaitEnd::satisfied);
+  EXPECT_EQ(child.end_and_last_line(), "exit status 1: no space left");
 }
 
 TEST(Child, ReportsAMissingProgramInOneLine) {

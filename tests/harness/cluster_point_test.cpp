@@ -23,7 +23,7 @@ class ClusterPoint {
     target_.roles = assign_roles(parse_hosts("n1 role=server address=10.0.0.1\nn2 role=client cores=0\n", "h"), "h");
     target_.launcher = &launcher_;
     target_.deployment = &deployment_;
-    const auto programs = hash_programs(fake_.folder(), {"send_rate", "verbscope"});
+    const auto programs = hash_programs(fake_.folder(), {"send_rate", "verbscope"}, nullptr);
     for (const Host& host : target_.roles->all()) deployment_.deploy(launcher_, host, programs, nullptr);
   }
 

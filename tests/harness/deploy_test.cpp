@@ -1,6 +1,9 @@
 // Deployment: copies missing or damaged programs, and checks that they run.
 #include "harness/cluster/deploy.hpp"
 
+#include <cstdlib>
+
+#include "harness/process/child.hpp"
 #include "tests/harness/loop_launcher.hpp"
 
 namespace verbscope {
@@ -16,7 +19,7 @@ class DeployTest : public testing::Test {
   void write_program(const std::string& name, const std::string& body) {
     write_text(here_.file(name), "#!/bin/sh\n" + body + "\n");
   }
-  std::vector<Program> programs() { return hash_programs(here_.file(""), {"send_rate", "verbscope"}); }
+  std::vector<Program> programs() { return hash_programs(here_.file(""), {"send_rate", "verbscope"}, nullptr); }
   // `more` runs on the host before each command.
   std::size_t deploy(const std::string& more = ":") {
     LoopLauncher launcher("echo 'motd'; export HOME=" + shell_quote({home_}) + "; " + more);
@@ -69,6 +72,22 @@ TEST_F(DeployTest, ReportsAFullDiskAndLeavesNoPart) {
   const std::string error = error_of([&] { deploy("ulimit -f 0; trap '' XFSZ"); });
   EXPECT_THAT(error, testing::StartsWith("host node1: copy send_rate: exit status "));
   expect_no_file();
+}
+
+TEST_F(DeployTest, ReportsWhyAProgramIsNotCompressed) {
+  shadow("gzip", "echo 'No space left on device' >&2; exit 1");
+  const std::string path = std::getenv("PATH");
+  ASSERT_EQ(setenv("PATH", (there_.file("") + ":" + path).c_str(), 1), 0);
+  const std::string error = error_of([&] { deploy(); });
+  ASSERT_EQ(setenv("PATH", path.c_str(), 1), 0);
+  EXPECT_EQ(error, "gzip: exit status 1: No space left on device");
+}
+
+TEST_F(DeployTest, AStopRequestEndsALocalTool) {
+  auto [read_end, write_end] = make_pipe();
+  write_end = Fd();
+  StopSource stop(read_end.get());
+  EXPECT_THROW(hash_programs(here_.file(""), {"verbscope"}, &stop), InterruptedError);
 }
 
 TEST_F(DeployTest, ASignalDuringACopyLeavesNoPart) {
