@@ -21,7 +21,7 @@ constexpr double kReadWqe = 64;
 // Bytes on the link to the NIC for reading one cache line, with the completion's header.
 constexpr double kLineRead = 64 + 22;
 
-// Loads of one simulated node, computed from the busy times in its counters (microbench/run/sim_usage).
+// Loads of one simulated node, computed from the busy times in its counters (microbench/run/sim_interval.cpp).
 class BusyTimes {
  public:
   // `report` must outlive this object.

@@ -41,8 +41,8 @@ class ResultsLoader {
   // `file`: Record::file of the records.
   void read(const std::string& path, const std::string& file) {
     std::size_t found = 0;
-    Warnings warnings(path, "lines in all are not records"),
-        broken_predictions(path, "lines in all have a prediction that cannot be read");
+    Warnings warnings(path, "lines are not records"),
+        broken_predictions(path, "lines have a prediction that cannot be read");
     each_result(
         path,
         [&](Record record, std::size_t bytes) {
@@ -89,7 +89,7 @@ class ResultsLoader {
   std::size_t max_bytes_;
   std::size_t bytes_ = 0;
   std::list<Entry> entries_;
-  std::map<std::string, std::list<Entry>::iterator> last_;  // by record_key
+  std::map<std::string, std::list<Entry>::iterator> last_;  // by key_in_file
 };
 
 // Position of a record in a table: its sweep on one fabric (or the record itself if it has no sweep), in order of

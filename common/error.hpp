@@ -12,7 +12,6 @@
 namespace verbscope {
 
 // Escapes control characters, characters that change the text direction or are invisible, and bytes that are not UTF-8.
-// The only function that does so.
 std::string on_one_line(std::string_view text);
 
 // Shortens a message: a value in quotes to 60 bytes, a word longer than 255 bytes, and the whole to 2000. "..."

@@ -18,9 +18,10 @@ namespace verbscope::driver {
 
 inline constexpr std::size_t kOpcodes = 16;      // the values of ibv_wr_opcode, 0 to 15
 inline constexpr std::size_t kSizeClasses = 33;  // 0: empty; k: from 2^(k-1) to 2^k - 1 bytes
-inline constexpr std::size_t kListClasses = 12;  // likewise, of lists and batches; the last one: all longer
+inline constexpr std::size_t kListClasses =
+    12;  // classes as in kSizeClasses, of lists and batches; the last one: all longer
 inline constexpr std::size_t kStatuses = 24;     // the values of ibv_wc_status
-inline constexpr std::size_t kTimeClasses = 40;  // likewise, from post to completion, in TSC ticks
+inline constexpr std::size_t kTimeClasses = 40;  // classes as in kSizeClasses, of TSC ticks from post to completion
 
 // PCIe events. `exact`: those that the driver determines. Those that the adapter determines are between `least` and
 // `most`; never add the two.

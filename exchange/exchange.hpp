@@ -118,7 +118,7 @@ class ExchangeServer {
   int port() const { return port_; }
 
   // Waits for `clients` peers and completes the handshake with each, all within `timeout`. Returns them by client
-  // number. Drops any other connection with a warning . A client with other terms is an Error; the accepted
+  // number. Drops any other connection with a warning. A client with other terms is an Error; the accepted
   // clients receive the reason.
   std::vector<Channel> accept(int clients, Picos timeout);
 

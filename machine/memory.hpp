@@ -29,7 +29,7 @@ class Buffer {
   std::size_t size() const { return size_; }  // bytes requested
   std::span<std::byte> bytes() const { return {data_, size_}; }
   bool huge() const { return huge_; }
-  // One line for the user: "4194304 bytes on 2 MB huge pages", or the other kind of pages with the reason.
+  // One line for the user: "4194304 bytes on huge pages of 2 MiB", or the other kind of pages with the reason.
   const std::string& describe() const { return description_; }
 
  private:

@@ -24,7 +24,7 @@ struct RunTarget {
   int port = 0;                         // TCP port of the server; 0: the system chooses
 
   // The launcher starts processes; null: they start on this machine. Launcher and deployment must outlive the runner. A
-  // host without a deployment is this machine. A point without a cast uses the programs on this machine.
+  // host without a deployment is this machine. A point without roles uses the programs on this machine.
   Launcher* launcher = nullptr;
   const Deployment* deployment = nullptr;  // set if there is a launcher
 };
@@ -39,7 +39,7 @@ RunTarget parse_target(const std::string& hosts);
 // The fabric for `--hosts`. Reads no files and contacts no hosts.
 std::string fabric_of(const std::string& hosts);
 
-// Throws if a host of the cast is not this machine: without a launcher, no process can be started there.
+// Throws if a host of the roles is not this machine: without a launcher, no process can be started there.
 void require_local(const RunTarget& target, const std::string& hosts);
 
 class PointRunner {

@@ -22,7 +22,9 @@ struct OptionSpec {
   std::string group;
   OptionType type = OptionType::string;
   Json default_value;  // null: none
-  Json allowed;        // an array of allowed values, a sentence that describes them, or null
+  // An array of allowed values, {"min", "max"} of a number, {"zero"} of a duration, a sentence that describes the
+  // allowed values, or null.
+  Json allowed;
   // Range of an integer or a number of bytes.
   std::int64_t min = std::numeric_limits<std::int64_t>::min(), max = std::numeric_limits<std::int64_t>::max();
   bool zero = true;  // true if a duration may be 0

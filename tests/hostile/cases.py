@@ -163,7 +163,7 @@ def bad_results(record):
     yield Case("many_bad_lines_resume", ("verbscope", "run", "sweep.json", "--hosts", "null", "--resume", "--out", "x.jsonl"), 0,
                says="3000 lines", files={"x.jsonl": many}, makes=("x.jsonl",))
     many = b"".join(line(changed({**record, "prediction": {}}, "config", "seed", i)) for i in range(30))
-    yield Case("many_bad_predictions", ("verbscope", "compare", "x.jsonl"), 0, says="30 lines in all", files={"x.jsonl": many})
+    yield Case("many_bad_predictions", ("verbscope", "compare", "x.jsonl"), 0, says="in total 30 lines have a prediction", files={"x.jsonl": many})
     yield Case("no_last_line_end", ("verbscope", "compare", "x.jsonl"), 0, prints="sim:cib", files={"x.jsonl": good.strip()})
     yield Case("endless_line", ("verbscope", "compare", "x.jsonl"), 0, says=r"x\.jsonl:2: longer than",
                files={"x.jsonl": good + b"x" * (17 << 20) + b"\n" + good})
