@@ -1,7 +1,6 @@
 // The axes of a figure: range, ticks, tick labels and title.
 #pragma once
 
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>

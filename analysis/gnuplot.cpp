@@ -50,6 +50,12 @@ void run_gnuplot(const std::string& script, std::FILE* figure) {
   }
 }
 
+// Font sizes are in pixels in SVG and in points in PDF.
+std::string gnuplot_font_size(const std::filesystem::path& out, double points) {
+  const double scale = figure_kind(out) == FileKind::svg ? kPixelsPerInch / kPointsPerInch : 1;
+  return fmt::format(",{:.1f}", points * scale);
+}
+
 }  // namespace
 
 std::string gnuplot_text(const std::string& text) {
@@ -111,12 +117,6 @@ void set_font(FigureForm& form, const std::string& text) {
   }
   if (comma > 0) form.font = text.substr(0, comma);
   form.points = *points;
-}
-
-// Font sizes are in pixels in SVG and in points in PDF.
-std::string gnuplot_font_size(const std::filesystem::path& out, double points) {
-  const double scale = figure_kind(out) == FileKind::svg ? kPixelsPerInch / kPointsPerInch : 1;
-  return fmt::format(",{:.1f}", points * scale);
 }
 
 std::string gnuplot_terminal(const std::filesystem::path& out, const FigureForm& form) {

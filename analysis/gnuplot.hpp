@@ -39,8 +39,6 @@ void set_font(FigureForm& form, const std::string& text);
 // Kind of a figure, from its file name. Throws UsageError unless the name ends in .svg or .pdf.
 FileKind figure_kind(const std::filesystem::path& out);
 inline constexpr double kPointsPerInch = 72;
-// A font size in the syntax of gnuplot's "font": ",9".
-std::string gnuplot_font_size(const std::filesystem::path& out, double points);
 // The gnuplot command that sets the output format, size and font.
 std::string gnuplot_terminal(const std::filesystem::path& out, const FigureForm& form);
 // Mean width of a letter, relative to the font size.

@@ -90,7 +90,7 @@ struct PerftestRow {
 struct PerftestView {
   std::string title;
   bool simulated = false, latency = false, gbits = false;
-  Json facts = Json::object();  // by the keys of perftest_facts()
+  Json facts = Json::object();  // by the keys of kFacts
   std::vector<PerftestRow> rows;
 };
 
@@ -104,7 +104,7 @@ Json facts_of(const Record& record) {
                      text_at(config, "verb") == "fetch_add" || text_at(config, "verb") == "compare_swap";
   const bool sends = perftest_title(record).starts_with("Send");
   Json facts = Json::object();
-  for (const PerftestFact& fact : perftest_facts()) {
+  for (const PerftestFact& fact : kFacts) {
     const std::string_view option = fact.option;
     if ((option == "inline_size" && reads) || (option == "outs" && !reads) || (option == "rx_depth" && !sends))
       continue;
@@ -189,7 +189,7 @@ constexpr const char* kRule =
 // The text above the rows of a table. Views with the same text share a table.
 std::string perftest_head(const PerftestView& view) {
   std::string head = fmt::format("{}                    {}\n", kRule, view.title);
-  for (const PerftestFact& fact : perftest_facts()) {
+  for (const PerftestFact& fact : kFacts) {
     const auto value = view.facts.find(fact.key);
     if (value == view.facts.end()) continue;
     const bool bytes = std::string_view(fact.key) == "Mtu" || std::string_view(fact.key) == "Max_inline_data";
@@ -262,10 +262,6 @@ std::string perftest_title(const Record& record) {
   if (is_set("bidirectional")) title += " Bidirectional";
   if (number_at(record.config, "post_list").value_or(1) > 1) title += " Post List";
   return title + " BW Test";
-}
-
-std::span<const PerftestFact> perftest_facts() {
-  return kFacts;
 }
 
 const PerftestFact* perftest_fact(std::string_view name) {

@@ -35,7 +35,6 @@ struct PerftestFact {
   const char* option;  // in `config`
   Kind kind;
 };
-std::span<const PerftestFact> perftest_facts();
 // The fact with this key or label, ignoring blanks, case and punctuation. Null if records do not store it.
 const PerftestFact* perftest_fact(std::string_view name);
 // True if perftest prints this fact above its tables, whether records store it or not.

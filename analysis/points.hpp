@@ -1,7 +1,6 @@
 // Points of records: their keys, names, options and fabrics, and the numbers that were measured and counted at them.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>

@@ -10,10 +10,9 @@
 
 namespace verbscope {
 
-// The first cause that the adapters counted clearly more often per operation in `after` than in `before`, as a clause:
-// "WQE cache, 0.7 re-reads per operation". Returns nothing if no counter that both records have rose.
-std::optional<std::string> adapter_cause(const Record& before, const Record& after);
-// Like adapter_cause, then also PCIe reads, PCIe writes and MMIO, which show a cause indirectly.
+// The first cause that was counted clearly more often per operation in `after` than in `before`, as a clause: "WQE
+// cache, 0.7 re-reads per operation". First what the adapters counted, then PCIe reads, PCIe writes and MMIO, which
+// show a cause indirectly. Returns nothing if no counter that both records have rose.
 std::optional<std::string> counted_cause(const Record& before, const Record& after);
 
 // RNR NAKs, losses and congestion that a record's adapters counted often enough to cost throughput.

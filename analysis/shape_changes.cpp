@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 
 #include "analysis/explain.hpp"
 #include "pcie_model/predict.hpp"

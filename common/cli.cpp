@@ -76,8 +76,7 @@ void reject_extras(const CLI::App& app) {
   if (!extras.empty()) fail_usage("unexpected argument \"{}\"; see --help", extras.front());
 }
 
-}  // namespace
-
+// "--post-list=4" -> "--post_list=4". Other arguments are unchanged.
 std::string normalise_option(std::string_view argument) {
   std::string out(argument);
   if (argument.size() < 3 || argument.substr(0, 2) != "--") return out;
@@ -85,6 +84,8 @@ std::string normalise_option(std::string_view argument) {
   std::replace(out.begin() + 2, name_end, '-', '_');
   return out;
 }
+
+}  // namespace
 
 int run_main(const char* program, int argc, char** argv, const std::function<int(int, char**)>& body) {
   try {

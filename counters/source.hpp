@@ -11,7 +11,6 @@
 
 #include "common/record.hpp"
 #include "common/units.hpp"
-#include "counters/source.hpp"
 
 namespace verbscope {
 

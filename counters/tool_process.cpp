@@ -9,12 +9,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
 #include "common/error.hpp"
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <tuple>
 #include <utility>

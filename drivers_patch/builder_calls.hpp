@@ -4,7 +4,6 @@
 #include <infiniband/verbs.h>
 
 #include <cstddef>
-#include <cstring>
 
 namespace verbscope::driver {
 

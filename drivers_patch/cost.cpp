@@ -1,7 +1,6 @@
 #include "drivers_patch/cost.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "wire/doorbell.hpp"

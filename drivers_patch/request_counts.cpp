@@ -25,6 +25,21 @@ std::uint64_t polled(const QpRecord& qp) {
   return completions;
 }
 
+// For a request whose elements are at several addresses: adds it to the totals, not to a shape.
+void count_gather(QpCounts& counts, const Request& request, std::uint64_t weight) {
+  SendTotals totals = counts.spilled;
+  add_request(process.arena.header().wire, counts.qp->facts, request, weight, totals);
+  put_all(counts.spilled, totals);
+}
+
+// Requests that this thread has posted to the QP.
+std::uint64_t all_requests(const QpCounts& counts) {
+  std::uint64_t all = 0;
+  for (const std::uint64_t count : counts.spilled.by_opcode) all += count;
+  for (const ShapeSlot& slot : counts.shapes) all += slot.count;
+  return all;
+}
+
 }  // namespace
 
 Request posted_request(const ibv_send_wr& wr) {
@@ -57,12 +72,6 @@ void count_shape(QpCounts& counts, const Shape& shape, std::uint64_t weight) {
   count_gather(counts, request_of(shape), weight);
 }
 
-void count_gather(QpCounts& counts, const Request& request, std::uint64_t weight) {
-  SendTotals totals = counts.spilled;
-  add_request(process.arena.header().wire, counts.qp->facts, request, weight, totals);
-  put_all(counts.spilled, totals);
-}
-
 void count_several(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight) {
   Request request = posted_request(wr);
   request.alone = alone;
@@ -84,13 +93,6 @@ void count_received(QpCounts& counts, std::uint64_t shape, std::uint64_t weight)
   add_received(process.arena.header().wire, counts.qp->facts, shape & 0xffffffff, (shape & kWithoutMemory) == 0, weight,
                totals);
   put_all(counts.received_spilled, totals);
-}
-
-std::uint64_t all_requests(const QpCounts& counts) {
-  std::uint64_t all = 0;
-  for (const std::uint64_t count : counts.spilled.by_opcode) all += count;
-  for (const ShapeSlot& slot : counts.shapes) all += slot.count;
-  return all;
 }
 
 std::uint64_t signaled_requests(const QpCounts& counts) {

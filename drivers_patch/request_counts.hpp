@@ -62,8 +62,6 @@ std::uint64_t* count_of(QpCounts& counts, const Shape& shape);
 // as a list of one.
 void count_several(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight);
 void count_shape(QpCounts& counts, const Shape& shape, std::uint64_t weight);
-// For a request whose elements are at several addresses: adds it to the totals, not to a shape.
-void count_gather(QpCounts& counts, const Request& request, std::uint64_t weight);
 
 // Received RECVs of one length. `shape`: the length, or kWithoutMemory if nothing was written to their buffers.
 inline constexpr std::uint64_t kWithoutMemory = std::uint64_t{1} << 32;
@@ -75,8 +73,7 @@ void add_class(std::uint64_t (&counts)[classes], std::uint64_t number) {
   add(counts[std::min<std::size_t>(std::bit_width(number), classes - 1)]);
 }
 
-// Requests that this thread has posted to the QP, and the signaled ones of them.
-std::uint64_t all_requests(const QpCounts& counts);
+// Signaled requests that this thread has posted to the QP.
 std::uint64_t signaled_requests(const QpCounts& counts);
 
 // One request in this many is sampled; a power of two. Requests posted singly are counted per shape.

@@ -8,9 +8,7 @@
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
-#include <algorithm>
 #include <array>
-#include <span>
 
 #include "common/error.hpp"
 

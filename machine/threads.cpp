@@ -57,6 +57,17 @@ void check_core_in(int core, const std::vector<int>& allowed) {
   }
 }
 
+// Pins the calling thread to `core` and verifies it (affinity mask and sched_getcpu). Throws on failure.
+void pin_this_thread(int core) {
+  check_core(core);
+  if (!set_affinity({core})) throw_errno(fmt::format("pin a thread to core {}", core), errno);
+  const std::vector<int> now = allowed_cores();
+  const int running_on = sched_getcpu();
+  if (now != std::vector{core} || running_on != core) {
+    fail("pin a thread to core {}: it may run on cores {} and runs on core {}", core, core_list(now), running_on);
+  }
+}
+
 }  // namespace
 
 std::vector<int> allowed_cores() {
@@ -77,16 +88,6 @@ std::string core_list(const std::vector<int>& cores) {
 
 void check_core(int core) {
   check_core_in(core, allowed_cores());
-}
-
-void pin_this_thread(int core) {
-  check_core(core);
-  if (!set_affinity({core})) throw_errno(fmt::format("pin a thread to core {}", core), errno);
-  const std::vector<int> now = allowed_cores();
-  const int running_on = sched_getcpu();
-  if (now != std::vector{core} || running_on != core) {
-    fail("pin a thread to core {}: it may run on cores {} and runs on core {}", core, core_list(now), running_on);
-  }
 }
 
 ScopedAffinity::ScopedAffinity(const std::vector<int>& cores) : before_(allowed_cores()) {

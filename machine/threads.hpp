@@ -22,9 +22,6 @@ std::string core_list(const std::vector<int>& cores);
 // Throws "core 7: this process may run on cores 0-1" unless allowed.
 void check_core(int core);
 
-// Pins the calling thread to `core` and verifies it (affinity mask and sched_getcpu). Throws on failure.
-void pin_this_thread(int core);
-
 // Restricts the calling thread to `cores` for the lifetime of this object, which must be destroyed in the same thread;
 // then restores the old cores. No effect if `cores` is empty or the kernel refuses.
 class ScopedAffinity {

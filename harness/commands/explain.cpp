@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
 
 #include "analysis/points.hpp"
 #include "analysis/results_files.hpp"

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <map>
 #include <optional>
 #include <random>

@@ -56,6 +56,13 @@ double combined(const PublishedPoint& row, std::span<const double> values) {
   return values[0];
 }
 
+// Reads the figure from the record of a run. Throws Error with `id` and the reason if the run failed or the record has
+// no such figure.
+double run_value(const std::string& id, const RowRun& run, const Record& record) {
+  if (record.status == RecordStatus::failed) fail("{}: {}", id, record.reason);
+  return positive_value(id, record.result, run.result_key, "record");
+}
+
 }  // namespace
 
 std::string RowRun::identity() const {
@@ -96,11 +103,6 @@ std::optional<Record> run_row(const RowRun& run, const std::string& fabric, cons
   const PointRunner runner(benchmark_binary(folder, run.benchmark), BenchmarkSpec{.name = run.benchmark, .options = {}},
                            RunTarget{.fabric = fabric, .roles = {}}, RoleLimits{.timeout = kRowTimeout}, stop);
   return runner.run(Point{.benchmark = run.benchmark, .params = run.params});
-}
-
-double run_value(const std::string& id, const RowRun& run, const Record& record) {
-  if (record.status == RecordStatus::failed) fail("{}: {}", id, record.reason);
-  return positive_value(id, record.result, run.result_key, "record");
 }
 
 double row_value(const PublishedPoint& row, const std::map<std::string, Record>& records) {

@@ -41,16 +41,12 @@ std::string not_run_reason(const PublishedPoint& row);
 std::optional<Record> run_row(const RowRun& run, const std::string& fabric, const std::filesystem::path& folder,
                               StopSource* stop);
 
-// Reads the figure from the record of a run. Throws Error with `id` and the reason if the run failed or the record has
-// no such figure.
-double run_value(const std::string& id, const RowRun& run, const Record& record);
-
-// Computes the figure of a row, in the row's unit, from the records of its runs, keyed by RowRun::identity. Throws as
-// run_value does.
+// Computes the figure of a row, in the row's unit, from the records of its runs, keyed by RowRun::identity. Throws
+// Error with the row's id and the reason if a run failed or its record has no such figure.
 double row_value(const PublishedPoint& row, const std::map<std::string, Record>& records);
 
-// Computes the figure of a row from the closed-form model, with the unchanged profile of the row's cluster. Throws as
-// run_value does.
+// Computes the figure of a row from the closed-form model, with the unchanged profile of the row's cluster. Throws
+// Error with the row's id and the reason if it has no such figure.
 double model_value(const PublishedPoint& row);
 
 }  // namespace verbscope

@@ -2,7 +2,6 @@
 // failure of a process gives a failed record, not an exception.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>

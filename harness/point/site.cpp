@@ -27,6 +27,28 @@ std::vector<std::string> own_command_line() {
   return without_secrets(std::move(words));
 }
 
+// Throws if no point can run on a host with these facts: it has no RDMA device, or not the one in the hosts file.
+void require_device(const Host& host, const Json& facts) {
+  std::vector<std::string> found;
+  for (const Json& device : fact_list(facts, "devices")) found.push_back(fact_text(fact_at(device, "name")));
+  if (found.empty()) {
+    fail("host {}: no RDMA device: --hosts sim:cib runs on a simulated cluster, --hosts null without a device",
+         host.name);
+  }
+  if (!host.device.empty() && std::ranges::find(found, host.device) == found.end()) {
+    fail("host {}: no RDMA device {}: found {}", host.name, host.device, fmt::join(found, ", "));
+  }
+}
+
+std::string zoned_time(Provenance::Time time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  char text[40] = {};
+  const std::size_t length = std::strftime(text, sizeof text, "%FT%T%z", &parts);  // ...+0100
+  return std::string(text, length).insert(length - 2, ":");
+}
+
 }  // namespace
 
 Json local_facts() {
@@ -45,18 +67,6 @@ Json read_host_facts(const Host& host, Launcher* launcher, const Deployment& dep
     if (answer.contains("facts")) return answer.at("facts");
   }
   fail("host {}: {}: it returned no facts", host.name, what);
-}
-
-void require_device(const Host& host, const Json& facts) {
-  std::vector<std::string> found;
-  for (const Json& device : fact_list(facts, "devices")) found.push_back(fact_text(fact_at(device, "name")));
-  if (found.empty()) {
-    fail("host {}: no RDMA device: --hosts sim:cib runs on a simulated cluster, --hosts null without a device",
-         host.name);
-  }
-  if (!host.device.empty() && std::ranges::find(found, host.device) == found.end()) {
-    fail("host {}: no RDMA device {}: found {}", host.name, host.device, fmt::join(found, ", "));
-  }
 }
 
 bool is_local(const Host& host) {
@@ -132,15 +142,6 @@ Site::Site(const std::string& hosts, const LauncherOptions& options, const std::
   if (all.empty()) hosts_["localhost"] = local_facts();
   if (!target_.roles) return;
   for (const Host& host : target_.roles->all()) require_device(host, hosts_.at(host.name));
-}
-
-std::string zoned_time(Provenance::Time time) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  ::localtime_r(&seconds, &parts);
-  char text[40] = {};
-  const std::size_t length = std::strftime(text, sizeof text, "%FT%T%z", &parts);  // ...+0100
-  return std::string(text, length).insert(length - 2, ":");
 }
 
 Provenance::Provenance(const Site& site, const Sweep& sweep)

@@ -71,9 +71,6 @@ Json local_facts();
 // line with the host's name.
 Json read_host_facts(const Host& host, Launcher* launcher, const Deployment& deployment, StopSource* stop);
 
-// Throws if no point can run on a host with these facts: it has no RDMA device, or not the one in the hosts file.
-void require_device(const Host& host, const Json& facts);
-
 // Adds to the environment of every record how and when the point was started, and on which hosts.
 class Provenance {
  public:
@@ -90,7 +87,5 @@ class Provenance {
   const Sweep& sweep_;
   Json command_line_;
 };
-
-std::string zoned_time(Provenance::Time time);
 
 }  // namespace verbscope

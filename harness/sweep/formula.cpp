@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -137,8 +138,10 @@ class PointOptions {
     const std::string text = params_.at(option.name).get<std::string>();
     const std::string what = fmt::format("{}: \"{}\"", where_, option.name);
     if (!open_.insert(option.name).second) fail("{}: \"{}\" depends on itself", what, text);
-    const std::int64_t value = formula_value(
-        text, what, [&](const std::string& name) { return value_of(name, fmt::format("{}: \"{}\"", what, text)); });
+    const Formula::ValueOf other = [&](const std::string& name) {
+      return value_of(name, fmt::format("{}: \"{}\"", what, text));
+    };
+    const std::int64_t value = Formula(text, what, other).value();
     open_.erase(option.name);
     params_[option.name] = checked_value(option, value, fmt::format("{}: {}", where_, text));
     return value;
@@ -174,11 +177,6 @@ std::vector<std::string> formula_names(std::string_view text, const std::string&
   Formula formula(text, where, form_only);
   formula.value();
   return formula.names();
-}
-
-std::int64_t formula_value(std::string_view text, const std::string& where,
-                           const std::function<std::int64_t(const std::string&)>& value_of) {
-  return Formula(text, where, value_of).value();
 }
 
 bool takes_formulas(const OptionSpec& option) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +16,6 @@ bool is_formula(std::string_view text);
 // The options in the formula. Throws a line that begins with `where` if it contains anything but names, whole numbers,
 // + - * / and parentheses.
 std::vector<std::string> formula_names(std::string_view text, const std::string& where);
-
-// Throws if a division has a remainder or is by 0, or if the result exceeds 64 bits; passes on what `value_of` throws.
-std::int64_t formula_value(std::string_view text, const std::string& where,
-                           const std::function<std::int64_t(const std::string& option)>& value_of);
 
 // True for options whose values are whole numbers: others have no formulas.
 bool takes_formulas(const OptionSpec& option);

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -190,6 +189,11 @@ struct Activity {
   double seconds() const { return first ? std::chrono::duration<double>(last - *first).count() : 0; }
 };
 
+// The cluster in configs/clusters/ whose costs represent a family of adapters.
+const char* default_cluster(NicFamily family) {
+  return family == NicFamily::mlx4 ? "cx3" : "cib";
+}
+
 class Tracer {
  public:
   explicit Tracer(const TraceRequest& request) : request_(request) {
@@ -275,10 +279,6 @@ class Tracer {
 };
 
 }  // namespace
-
-const char* default_cluster(NicFamily family) {
-  return family == NicFamily::mlx4 ? "cx3" : "cib";
-}
 
 int trace(const TraceRequest& request) {
   // The tracer removes its folder before this process ends by the program's signal.

@@ -14,14 +14,11 @@ struct TraceRequest {
   std::vector<std::string> arguments;     // of the program, starting with its name
   std::vector<std::string> command_line;  // of verbscope
   std::string nic = "auto";
-  std::string cluster;                             // whose costs findings use; empty: default_cluster()
+  std::string cluster;                             // whose costs findings use; empty: that of the adapter's family
   bool verify = false;                             // compare its WQEs with the computed ones
   std::string json;                                // append records to this file; empty: none
   std::optional<std::chrono::milliseconds> every;  // also report at this interval while it runs
 };
-
-// The cluster in configs/clusters/ whose costs represent a family of adapters.
-const char* default_cluster(NicFamily family);
 
 // Returns the program's exit status, or ends this process by the signal that ended the program. Throws Error or
 // UsageError if the program cannot be started or the records cannot be written.

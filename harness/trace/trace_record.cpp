@@ -175,7 +175,6 @@ ContextSummary context_from_json(const Json& json, const std::string& where) {
   return context;
 }
 
-using driver::Summary;
 using driver::Sums;
 
 template <std::size_t size>

@@ -125,7 +125,6 @@ Json differences_json(const CheckSummary& checks) {
 }
 
 using driver::PcieCost;
-using driver::Summary;
 using driver::Sums;
 
 constexpr std::size_t kMaxListedQps = 8;  // listed one by one
