@@ -31,8 +31,6 @@ Json identity(const Record& record) {
               {"params", record.config}};
 }
 
-constexpr std::string_view kSimulatedPrefix = "sim:";
-
 // The last `parts` parts of a path, without its extension.
 std::string end_of_path(const std::filesystem::path& path, std::size_t parts) {
   std::filesystem::path out = path.stem(), folder = path.parent_path();
@@ -154,6 +152,18 @@ std::optional<double> number_at(const Json& object, const std::string& key) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
+const Json* value_at(const Json& object, std::string_view path) {
+  const Json* at = &object;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const auto found = at->is_object() ? at->find(path.substr(begin, end - begin)) : at->end();
+    if (found == at->end()) return nullptr;
+    at = &*found;
+    begin = end + 1;
+  }
+  return at;
+}
+
 const CounterReport* counters_of(const Record& record, const std::string& node) {
   const CounterReport* found = nullptr;
   for (const CounterReport& report : record.counters) {
@@ -195,7 +205,7 @@ double counted_in_all(const Record& record, const std::string& key) {
 }
 
 std::string short_fabric(const std::string& fabric) {
-  if (!fabric.starts_with(kSimulatedPrefix)) return fabric;
+  if (!is_simulated(fabric)) return fabric;
   std::string name = fabric.substr(fabric.find_last_of("/:") + 1);
   if (name.ends_with(".json")) name.erase(name.size() - 5);
   return name;
@@ -203,7 +213,7 @@ std::string short_fabric(const std::string& fabric) {
 
 std::string fabric_name(const Record& record) {
   const std::string fabric = text_at(record.environment, "fabric");
-  return fabric.starts_with(kSimulatedPrefix) ? std::string(kSimulatedPrefix) + short_fabric(fabric) : fabric;
+  return is_simulated(fabric) ? std::string(kSimulatedPrefix) + short_fabric(fabric) : fabric;
 }
 
 std::vector<std::string> distinct_ends(const std::vector<std::string>& paths) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,9 @@ int repetition_of(const Record& record);
 
 // The number under `key`, if there is a finite one.
 std::optional<double> number_at(const Json& object, const std::string& key);
+
+// The value at a dotted path: "ops.get.rate_mops". Null if there is none.
+const Json* value_at(const Json& object, std::string_view path);
 
 // The counter report of one node; null if there is none. With several sources: the simulator's, else the first.
 const CounterReport* counters_of(const Record& record, const std::string& node);

@@ -31,11 +31,4 @@ void parse_args(CLI::App& app, int argc, char** argv);
 // be negative. Throws UsageError that names `option`.
 Picos parse_duration(std::string_view text, const std::string& option);
 
-// `words` with "***" in place of each secret value: --secret VALUE, --secret=VALUE, --password, --token, and variables
-// such as VERBSCOPE_SECRET=VALUE.
-std::vector<std::string> without_secrets(std::vector<std::string> words);
-
-// Overwrites each secret value in this process's command line, which other users can read.
-void hide_secrets(int argc, char** argv);
-
 }  // namespace verbscope

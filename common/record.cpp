@@ -9,8 +9,8 @@
 #include <fstream>
 #include <map>
 
-#include "common/cli.hpp"
 #include "common/clock.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 
@@ -160,8 +160,6 @@ std::string point_key(const Json& point) {
 }
 
 namespace {
-
-constexpr std::string_view kSimulatedPrefix = "sim:";
 
 std::string cpu_model() {
   std::ifstream file("/proc/cpuinfo");

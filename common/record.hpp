@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/fd.hpp"
@@ -132,6 +133,9 @@ Json make_environment(const std::string& fabric, const std::vector<std::string>&
 
 // The fabric of benchmarks without peers: this machine only.
 inline constexpr const char* kHostFabric = "host";
+
+// Begins the name of a simulated fabric; the cluster's name or the path of its profile follows.
+inline constexpr std::string_view kSimulatedPrefix = "sim:";
 
 // True if `fabric` is one of the four forms; true if it is a simulated one.
 bool is_fabric(const std::string& fabric);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace verbscope {
@@ -34,6 +35,27 @@ std::size_t distance(std::string_view one, std::string_view other) {
     }
   }
   return rows[2].back();
+}
+
+// True if the name ends in a word for a secret, ignoring case.
+bool is_secret_name(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kEnds = {"secret", "password", "passwd", "token"};
+  const std::string low = in_lower_case(name);
+  return std::ranges::any_of(kEnds, [&low](std::string_view end) { return low.ends_with(end); });
+}
+
+// Calls visit(word, offset) for each secret value, which extends to the end of its word.
+template <class Words, class Visit>
+void each_secret(const Words& words, Visit&& visit) {
+  bool next = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (next) visit(i, std::size_t{0});
+    const std::size_t equals = word.find('=');
+    const bool named = !next && is_secret_name(word.substr(0, equals));
+    next = named && equals == word.npos && word.starts_with("--");
+    if (named && equals != word.npos) visit(i, equals + 1);
+  }
 }
 
 constexpr std::size_t kMaxWordLength = 64;
@@ -106,6 +128,20 @@ std::string with_digits(double value, int decimals) {
   if (value == 0 || !std::isfinite(value)) return fmt::format("{:.{}f}", value, decimals);
   const int needed = 2 - static_cast<int>(std::floor(std::log10(std::abs(value))));
   return fmt::format("{:.{}f}", value, std::clamp(needed, decimals, std::max(decimals, kMaxDecimals)));
+}
+
+std::vector<std::string> without_secrets(std::vector<std::string> words) {
+  const std::vector<std::string> as_given = words;
+  each_secret(as_given,
+              [&words](std::size_t i, std::size_t offset) { words[i].replace(offset, words[i].npos, "***"); });
+  return words;
+}
+
+void hide_secrets(int argc, char** argv) {
+  const std::vector<std::string> as_given(argv, argv + argc);
+  each_secret(as_given, [argv](std::size_t i, std::size_t offset) {
+    std::memset(argv[i] + offset, '*', std::strlen(argv[i] + offset));
+  });
 }
 
 }  // namespace verbscope

@@ -1,4 +1,5 @@
-// Text: UTF-8 characters, suggestions for misspelt words, lists, line wrapping, numbers from and to text.
+// Text: UTF-8 characters, suggestions for misspelt words, lists, line wrapping, numbers from and to text,
+// secrets in command lines.
 #pragma once
 
 #include <charconv>
@@ -68,5 +69,12 @@ std::optional<T> number_from(std::string_view text) {
 
 // `value` with this many decimals, but at least three significant digits: 0.000123 also with three decimals.
 std::string with_digits(double value, int decimals);
+
+// `words` with "***" in place of each secret value: --secret VALUE, --secret=VALUE, --password, --token, and variables
+// such as VERBSCOPE_SECRET=VALUE.
+std::vector<std::string> without_secrets(std::vector<std::string> words);
+
+// Overwrites each secret value in this process's command line, which other users can read.
+void hide_secrets(int argc, char** argv);
 
 }  // namespace verbscope

@@ -34,12 +34,12 @@ void add_process_end(Record& record, const Role& role) {
 }  // namespace
 
 std::string fabric_of(const std::string& hosts) {
-  return hosts == "null" || hosts == kHostFabric || hosts.starts_with("sim:") ? hosts : "verbs";
+  return hosts == "null" || hosts == kHostFabric || is_simulated(hosts) ? hosts : "verbs";
 }
 
 void require_target(const std::string& hosts) {
-  if (hosts.starts_with("sim:")) {
-    load_profile(hosts.substr(4));
+  if (is_simulated(hosts)) {
+    load_profile(hosts.substr(kSimulatedPrefix.size()));
   } else if (fabric_of(hosts) == "verbs" && hosts != "slurm" && hosts != kThisMachine && !is_host_list(hosts) &&
              !std::filesystem::is_regular_file(hosts)) {
     fail_usage(
@@ -100,7 +100,7 @@ Role PointRunner::make_role(const Point& point, const std::string& name, const H
     if (host == nullptr || !set_by_hosts(key, *host)) role.command.push_back(option_argument(key, value));
   }
   // The number of processors is given by --jobs, so that each simulation uses one thread.
-  const bool simulated = host == nullptr && target_.fabric.starts_with("sim:");
+  const bool simulated = host == nullptr && is_simulated(target_.fabric);
   if (simulated && spec_.find("sim_threads") != nullptr && !point.params.contains("sim_threads")) {
     role.command.push_back(option_argument("sim_threads", 1));
   }

@@ -70,7 +70,7 @@ std::string headline(const Sweep& sweep, const std::string& fabric, const std::s
   const std::string left_out =
       selection.finished ? fmt::format(", {} more are already in {}", selection.finished, path.string()) : "";
   return fmt::format("{} on {}{}{}: {} points{}\n", fmt::join(sweep.benchmarks, ", "), fabric,
-                     fabric.starts_with("sim:") ? " (simulated)" : "", where, selection.points.size(), left_out);
+                     is_simulated(fabric) ? " (simulated)" : "", where, selection.points.size(), left_out);
 }
 
 // Splits "sim:cib,sim:cx3" into two places, which run one after the other. Any other text is one place.

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/cli.hpp"
+#include "common/text.hpp"
 #include "harness/cluster/launcher.hpp"
 #include "harness/doctor/host_facts.hpp"
 

@@ -35,8 +35,7 @@ bool is_benchmark(const std::string& name) {
 
 // Converts `text` to a value of the option; keeps formulas as text.
 Json value_of(const OptionSpec& option, const std::string& text, const std::string& where) {
-  const bool whole = option.type == OptionType::integer || option.type == OptionType::bytes;
-  return whole && is_formula(text) ? Json(text) : option_value_from_text(option, text, where);
+  return takes_formulas(option) && is_formula(text) ? Json(text) : option_value_from_text(option, text, where);
 }
 
 // Splits "key=text" and checks it with the sweep's first benchmark; check_sweep checks the others.
@@ -68,9 +67,9 @@ void apply_settings(Sweep& sweep, const LoadOptions& options) {
 
 void check_clusters(const std::vector<std::string>& fabrics, const std::string& where) {
   for (const std::string& fabric : fabrics) {
-    if (!fabric.starts_with("sim:")) continue;
+    if (!is_simulated(fabric)) continue;
     try {
-      find_config("clusters", fabric.substr(4));
+      find_config("clusters", fabric.substr(kSimulatedPrefix.size()));
     } catch (const Error& error) {
       fail("{}: fabrics: \"{}\": {}", where, fabric, error.what());
     }

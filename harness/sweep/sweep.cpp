@@ -21,7 +21,7 @@ const std::vector<std::string> kFabricKinds = {"sim", "verbs", "null", "host"};
 
 void check_fabric(const std::string& fabric, const std::string& where) {
   if (std::ranges::find(kFabricKinds, fabric) != kFabricKinds.end()) return;
-  if (fabric.starts_with("sim:") && fabric.size() > 4) return;
+  if (is_simulated(fabric) && is_fabric(fabric)) return;
   fail("{}: expected sim:NAME, {}, got \"{}\"", where, or_list(kFabricKinds), fabric);
 }
 
@@ -369,7 +369,7 @@ std::vector<std::string> fabrics_without_hosts(const Sweep& sweep) {
   std::vector<std::string> places;
   const auto add = [&places](const std::vector<std::string>& fabrics) {
     for (const std::string& fabric : fabrics) {
-      const bool place = fabric.starts_with("sim:") || fabric == "null" || fabric == "host";
+      const bool place = is_simulated(fabric) || fabric == "null" || fabric == kHostFabric;
       if (place && std::ranges::find(places, fabric) == places.end()) places.push_back(fabric);
     }
   };

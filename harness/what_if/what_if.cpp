@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kNoticeAbove{10};
 // The simulated cluster of the record, as a value for --fabric sim:.
 std::string cluster_of(const Record& record, const std::string& named) {
   const auto fabric = record.environment.value("fabric", "");
-  if (fabric.starts_with("sim:")) return fabric.substr(4);
+  if (is_simulated(fabric)) return fabric.substr(kSimulatedPrefix.size());
   if (fabric != "verbs") fail("there is no simulated cluster for fabric {}", dump_json(fabric));
   if (named.empty()) fail("no simulated cluster is known for this hardware; give one with --cluster");
   return named;

@@ -272,7 +272,7 @@ void check_options(const Options& o, bool local) {
   if (!is_fabric(o.fabric) || o.fabric == kHostFabric) {
     fail_usage("--fabric: expected verbs, sim:NAME or null, got \"{}\"", o.fabric);
   }
-  if (o.sim_threads && !o.fabric.starts_with("sim:")) {
+  if (o.sim_threads && !is_simulated(o.fabric)) {
     fail_usage("--sim_threads {}: only with --fabric sim:NAME, not {}", *o.sim_threads, o.fabric);
   }
   if (const char* option = network_option(o); option != nullptr && !is_simulated(o.fabric)) {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "common/cli.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
