@@ -166,10 +166,6 @@ std::string meanings(const CompareRow& row) {
 constexpr const char* kLimit = "limit";
 constexpr const char* kId = "id";
 
-std::optional<double> mean_or_none(const std::vector<double>& values) {
-  return values.empty() ? std::nullopt : std::optional(mean_interval(values).mean);
-}
-
 }  // namespace
 
 std::optional<double> EventPair::difference_percent() const {
@@ -269,7 +265,7 @@ EventPair ComparePoint::events(EventGroup group) const {
   for (const CompareRow* run : runs) {
     if (const auto& value = run->events[group].measured) measured.push_back(*value);
   }
-  return {mean_or_none(measured), first().events[group].modelled};
+  return {mean_of(measured), first().events[group].modelled};
 }
 
 std::optional<double> ComparePoint::deviation_percent() const {

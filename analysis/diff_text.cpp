@@ -20,13 +20,6 @@ const char* words(ChangeVerdict verdict) {
   return kVerdicts[static_cast<std::size_t>(verdict)];
 }
 
-std::optional<double> mean_of(const std::vector<double>& values) {
-  if (values.empty()) return std::nullopt;
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 // Table cell for a point without a verdict: the number of repetitions that would decide.
 std::string runs_to_decide(const DiffRow& row) {
   if (row.verdict != ChangeVerdict::inconclusive || !row.interval) return "-";

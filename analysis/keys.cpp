@@ -30,13 +30,6 @@ constexpr std::string_view kPerOp = "_per_op", kSeconds = "_s";
 constexpr const char* kRate = "rate_mops";
 constexpr std::string_view kMedian = "lat_p50_ns";
 
-// The latency of a record that measured one size; else null.
-const Json* only_latency(const Record& record) {
-  const auto sizes = record.result.find("latency");
-  const bool has_one = sizes != record.result.end() && sizes->is_array() && sizes->size() == 1;
-  return has_one && sizes->front().is_object() ? &sizes->front() : nullptr;
-}
-
 std::vector<std::string> numbers_in(const Json& object) {
   std::vector<std::string> keys;
   if (!object.is_object()) return keys;
@@ -120,6 +113,12 @@ void filter(std::vector<const Record*>& records, const Condition& condition, con
 }
 
 }  // namespace
+
+const Json* only_latency(const Record& record) {
+  const auto sizes = record.result.find("latency");
+  const bool has_one = sizes != record.result.end() && sizes->is_array() && sizes->size() == 1;
+  return has_one && sizes->front().is_object() ? &sizes->front() : nullptr;
+}
 
 std::string short_key(const std::string& key) {
   const auto* const found = std::ranges::find(kShortKeys, key, &ShortKey::key);

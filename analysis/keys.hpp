@@ -27,6 +27,9 @@ std::string find_result_key(const std::string& option, const std::string& name,
 std::string find_option_key(const std::string& option, const std::string& name,
                             const std::vector<const Record*>& records);
 
+// The latency of a record that measured one size; else null.
+const Json* only_latency(const Record& record);
+
 // The main result of a record: median latency if the benchmark keeps only one operation outstanding, else the rate.
 std::string main_result_key(const Record& record);
 // The main result of several records: latency only if it is the main result of each.

@@ -108,10 +108,7 @@ Json charted_values(const Record& record) {
     }
   };
   add(record.result);
-  const auto sizes = record.result.find("latency");
-  if (sizes != record.result.end() && sizes->is_array() && sizes->size() == 1 && sizes->front().is_object()) {
-    add(sizes->front());
-  }
+  if (const Json* const latency = only_latency(record)) add(*latency);
   return values;
 }
 

@@ -52,6 +52,11 @@ double quantile(double freedom, double probability) {
 
 }  // namespace
 
+std::optional<double> mean_of(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 MeanInterval mean_interval(const std::vector<double>& values) {
   const double n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -63,7 +68,7 @@ MeanInterval mean_interval(const std::vector<double>& values) {
 }
 
 double interval_factor(std::size_t freedom) {
-  return boost::math::quantile(boost::math::students_t(static_cast<double>(freedom)), (1 + kFigureConfidence) / 2);
+  return quantile(static_cast<double>(freedom), (1 + kFigureConfidence) / 2);
 }
 
 double LogDifference::p_value_below(double bound) const {

@@ -10,6 +10,9 @@ namespace verbscope {
 // Confidence of all intervals in figures.
 inline constexpr double kFigureConfidence = 0.95;
 
+// Nothing if there are no values.
+std::optional<double> mean_of(const std::vector<double>& values);
+
 struct MeanInterval {
   double mean = 0;
   double low = 0, high = 0;  // at kFigureConfidence, by Student's t; for a single value both equal it

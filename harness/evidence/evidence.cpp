@@ -102,12 +102,17 @@ std::vector<std::size_t> draw_numbers(std::size_t size, std::size_t count, std::
   return all;
 }
 
-std::map<std::string, Record> run_evidence(const std::vector<EvidenceRow>& rows, const EvidenceRuns& runs) {
+std::map<std::string, RowRun> distinct_runs(const std::vector<EvidenceRow>& rows) {
   std::map<std::string, RowRun> distinct;
   for (const EvidenceRow& row : rows) {
     if (!row.not_run.empty()) continue;
     for (const RowRun& run : runs_of(row.point)) distinct.emplace(run.identity(), run);
   }
+  return distinct;
+}
+
+std::map<std::string, Record> run_evidence(const std::vector<EvidenceRow>& rows, const EvidenceRuns& runs) {
+  const std::map<std::string, RowRun> distinct = distinct_runs(rows);
   std::vector<std::pair<std::string, RowRun>> tasks(distinct.begin(), distinct.end());
   std::map<std::string, Record> records;
   std::mutex mutex;

@@ -51,6 +51,9 @@ struct EvidenceRuns {
   std::function<void(const RowRun&, const Record&)> finished;  // called after each run, one at a time; may be empty
 };
 
+// The distinct runs of all rows without a reason, by RowRun::identity.
+std::map<std::string, RowRun> distinct_runs(const std::vector<EvidenceRow>& rows);
+
 // Runs the benchmarks of all rows without a reason, each distinct run once. Returns the records by RowRun::identity.
 // Throws InterruptedError at the stop.
 std::map<std::string, Record> run_evidence(const std::vector<EvidenceRow>& rows, const EvidenceRuns& runs);

@@ -196,15 +196,6 @@ std::string command_text(const ValidateOptions& options) {
   return text + " --out " + (page.is_absolute() ? page.filename() : page).string();
 }
 
-std::size_t distinct_runs(const std::vector<EvidenceRow>& rows) {
-  std::set<std::string> runs;
-  for (const EvidenceRow& row : rows) {
-    if (!row.not_run.empty()) continue;
-    for (const RowRun& run : runs_of(row.point)) runs.insert(run.identity());
-  }
-  return runs.size();
-}
-
 }  // namespace
 
 bool Validation::good() const {
@@ -283,7 +274,7 @@ int validate(const ValidateOptions& options, const std::filesystem::path& folder
     print_format(out, "{} rows drawn from {} that run, count, and have no parameter fitted to them\n", rows.size(),
                  candidates);
   }
-  const std::size_t jobs = job_count(options.jobs), runs = distinct_runs(rows);
+  const std::size_t jobs = job_count(options.jobs), runs = distinct_runs(rows).size();
   print_format(out, "{} rows, {} distinct runs, {} at a time\n", rows.size(), runs, jobs);
   Progress progress(TimeLeft(runs), out, isatty(fileno(out)) == 1);
   auto start = std::chrono::steady_clock::now();

@@ -22,8 +22,6 @@
 namespace verbscope {
 namespace {
 
-constexpr std::chrono::seconds kPointTimeout{120};
-
 // The rows of a paper. Throws an error that lists the papers if there are none.
 std::vector<PublishedPoint> rows_of(const std::string& paper) {
   std::vector<PublishedPoint> rows = load_published();
@@ -104,7 +102,7 @@ class Reproduction {
       const std::string fabric = "sim:" + cluster;
       if (!fabric_allowed(curves.sweep.fabrics, fabric)) continue;
       const auto runner = std::make_shared<PointRunner>(binary, spec, RunTarget{.fabric = fabric, .roles = {}},
-                                                        RoleLimits{.timeout = kPointTimeout}, &interrupt_);
+                                                        RoleLimits{}, &interrupt_);
       for (const Point& point : expand_sweep(curves.sweep, fabric)) {
         curves.points.emplace_back(CurvePoint{.fabric = fabric, .point = point, .record = {}}, tasks_.size());
         const std::string label = fmt::format("{} {} {}", name, cluster, dump_json(point.params));

@@ -99,14 +99,8 @@ std::string curve_label(const Sweep& sweep, const CurvePoint& point) {
 
 std::string cell(const Record& record, const std::string& path) {
   if (record.status == RecordStatus::failed) return "FAILED";
-  const Json* at = &record.result;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
-    const auto found = at->is_object() ? at->find(path.substr(begin, end - begin)) : at->end();
-    if (found == at->end()) return "-";
-    at = &*found;
-    begin = end + 1;
-  }
+  const Json* const at = value_at(record.result, path);
+  if (at == nullptr) return "-";
   return at->is_number() ? number_text(at->get<double>()) : plain_text(*at);
 }
 

@@ -14,19 +14,12 @@
 namespace verbscope {
 namespace {
 
-constexpr std::chrono::seconds kRowTimeout{120};
-
 double positive_value(const std::string& id, const Json& values, const std::string& key, const char* holder) {
-  const Json* at = &values;
-  for (std::size_t begin = 0; begin <= key.size() && at != nullptr;) {
-    const std::size_t end = std::min(key.find('.', begin), key.size());
-    const auto found = at->is_object() ? at->find(key.substr(begin, end - begin)) : at->end();
-    at = found == at->end() ? nullptr : &*found;
-    begin = end + 1;
+  const Json* const value = value_at(values, key);
+  if (value == nullptr || !value->is_number() || !(value->get<double>() > 0)) {
+    fail("{}: the {} has no {}", id, holder, key);
   }
-  const Json value = at == nullptr ? Json() : *at;
-  if (!value.is_number() || !(value.get<double>() > 0)) fail("{}: the {} has no {}", id, holder, key);
-  return value.get<double>();
+  return value->get<double>();
 }
 
 RowRun run_of(const PublishedPoint& row, const PublishedRun& run) {
@@ -101,7 +94,7 @@ std::string not_run_reason(const PublishedPoint& row) {
 std::optional<Record> run_row(const RowRun& run, const std::string& fabric, const std::filesystem::path& folder,
                               StopSource* stop) {
   const PointRunner runner(benchmark_binary(folder, run.benchmark), BenchmarkSpec{.name = run.benchmark, .options = {}},
-                           RunTarget{.fabric = fabric, .roles = {}}, RoleLimits{.timeout = kRowTimeout}, stop);
+                           RunTarget{.fabric = fabric, .roles = {}}, RoleLimits{}, stop);
   return runner.run(Point{.benchmark = run.benchmark, .params = run.params});
 }
 

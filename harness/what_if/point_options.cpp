@@ -8,6 +8,7 @@
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
 #include "harness/cluster/shell_quote.hpp"
+#include "harness/what_if/simulated_runs.hpp"
 #include "wire/verb.hpp"
 
 namespace verbscope {
@@ -84,10 +85,9 @@ constexpr double kMaxList = 512, kMaxDepth = 8192;
 // The path MTU matters only to operations of more than one packet.
 constexpr double kMinMtu = 256;
 
-double in_profile(const Json& profile, const char* section, const char* key, double fallback) {
-  const auto found = profile.find(section);
-  if (found == profile.end() || !found->is_object() || !found->contains(key)) return fallback;
-  return number_at((*found)[key], "value").value_or(fallback);
+double in_profile(const Json& profile, std::string_view name, double fallback) {
+  const Json* const parameter = find_parameter(profile, name);
+  return parameter == nullptr ? fallback : number_at(*parameter, "value").value_or(fallback);
 }
 
 class ChoiceList {
@@ -142,7 +142,7 @@ class ChoiceList {
   }
 
   void posting() {
-    const double size = now("size").value_or(0), most = in_profile(profile_, "wire", "max_inline_bytes", 0);
+    const double size = now("size").value_or(0), most = in_profile(profile_, "wire.max_inline_bytes", 0);
     number("post_list", 1, kMaxList);
     number("cq_mod", 1, kMaxDepth);
     number("recv_list", 1, kMaxList);
@@ -182,7 +182,7 @@ class ChoiceList {
     values("uars", registers(), {"default", "exclusive"});
     // One outstanding operation at a time does not become faster with more threads or QPs.
     if (keeps_one_outstanding(record_)) return;
-    const double cores = in_profile(profile_, "host", "cores", 1);
+    const double cores = in_profile(profile_, "host.cores", 1);
     for (const char* name : {"threads", "client_threads", "threads_per_qp"}) number(name, 1, cores);
     for (const char* name : {"qp", "connections", "vms", "clients", "answer_qps"}) number(name, 1, 4096);
   }

@@ -15,12 +15,15 @@
 namespace verbscope {
 namespace {
 
-// The value of "section.key" in the profile; null if it has none.
+// The value of "section.key" in the profile; null if it is no number.
+const Json* number_in_profile(const Json& profile, std::string_view name) {
+  const Json* const parameter = find_parameter(profile, name);
+  const Json* const value = parameter == nullptr ? nullptr : value_at(*parameter, "value");
+  return value != nullptr && value->is_number() ? value : nullptr;
+}
+
 Json* value_in(Json& profile, std::string_view name) {
-  const std::string section(name.substr(0, name.find('.'))), key(name.substr(name.find('.') + 1));
-  if (!profile.contains(section) || !profile[section].contains(key)) return nullptr;
-  Json& value = profile[section][key]["value"];
-  return value.is_number() ? &value : nullptr;
+  return const_cast<Json*>(number_in_profile(profile, name));
 }
 
 void halve(Json& value) {
@@ -49,10 +52,13 @@ TrialOutcome outcome_of(const Record& record) {
 
 }  // namespace
 
+const Json* find_parameter(const Json& profile, std::string_view name) {
+  return value_at(profile, name);
+}
+
 bool can_double(const Json& profile, Resource resource) {
-  Json copy = profile;
-  const auto counts = [&copy](std::string_view name) {
-    const Json* value = value_in(copy, name);
+  const auto counts = [&profile](std::string_view name) {
+    const Json* value = number_in_profile(profile, name);
     return value != nullptr && value->get<double>() > 0;
   };
   const ResourceFacts& of = facts(resource);
@@ -96,9 +102,9 @@ std::vector<std::string> assumed_parameters(const Json& profile, const std::vect
     bool all = true;
     for (const auto* parameters : {&facts(resource).halved, &facts(resource).doubled}) {
       for (const std::string_view name : *parameters) {
-        const std::string section(name.substr(0, name.find('.'))), key(name.substr(name.find('.') + 1));
-        if (!profile.contains(section) || !profile[section].contains(key)) continue;
-        all = all && profile[section][key].value("source", "") == "assumed";
+        const Json* const parameter = find_parameter(profile, name);
+        if (parameter == nullptr) continue;
+        all = all && parameter->value("source", "") == "assumed";
         names.emplace_back(name);
       }
     }
@@ -201,9 +207,8 @@ std::string SimulatedRuns::key_of(const Json& profile, const Point& point) const
 Record SimulatedRuns::run_on(const Json& profile, const Point& point, std::size_t number) const {
   const std::filesystem::path file = temp_.file(fmt::format("{}.json", number));
   replace_file(file, dump_json(profile) + "\n");
-  const RoleLimits limits{.timeout = kTimeout};
-  const PointRunner runner(setup_.binary, setup_.spec, RunTarget{.fabric = "sim:" + file.string(), .roles = {}}, limits,
-                           setup_.stop);
+  const PointRunner runner(setup_.binary, setup_.spec, RunTarget{.fabric = "sim:" + file.string(), .roles = {}},
+                           RoleLimits{}, setup_.stop);
   std::optional<Record> record = runner.run(point);
   if (!record) throw InterruptedError("interrupted");
   return std::move(*record);

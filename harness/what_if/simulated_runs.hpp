@@ -3,12 +3,12 @@
 // (tests/analysis/attribution.py has a separate table, so that each checks the other.)
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/resource.hpp"
@@ -20,6 +20,9 @@
 #include "harness/sweep/sweep.hpp"
 
 namespace verbscope {
+
+// The parameter "section.key" of a profile, an object with a value and its source. Null if there is none.
+const Json* find_parameter(const Json& profile, std::string_view name);
 
 // True if the profile has a parameter that doubles the resource, a capacity(). False for resources that options
 // determine.
@@ -79,9 +82,6 @@ struct Trial {
 
 class SimulatedRuns {
  public:
-  // Time limit of one run.
-  static constexpr std::chrono::seconds kTimeout{120};
-
   // `profile`: the cluster's. Copies go to a temporary folder. The cache must outlive this object.
   SimulatedRuns(Json profile, RunSetup setup, RunCache& cache);
 
