@@ -32,7 +32,8 @@ void read(const PcieLink& link, std::uint64_t address, std::uint64_t length, std
   while (length > 0) {
     const std::uint64_t part = std::min(length, link.mrrs.value);
     to_host(weight, link.request_header.value, 0, counts);
-    to_nic(weight * pieces(address, part, link.rcb.value), link.completion_header.value, weight * part, counts);
+    const std::uint64_t completions = divide_up(address % link.rcb.value + part, link.completion.value);
+    to_nic(weight * completions, link.completion_header.value, weight * part, counts);
     address += part;
     length -= part;
   }
@@ -213,7 +214,8 @@ WireFacts usual_facts(NicFamily family, bool computed) {
                    .completion_header = kGeneration.completion_header,
                    .mps = Bytes(256),
                    .mrrs = Bytes(512),
-                   .rcb = Bytes(64)},
+                   .rcb = Bytes(64),
+                   .completion = Bytes(64)},
           .blueflame_max = facts(family).blueflame_max,
           .doorbell = facts(family).doorbell,
           .cqe = facts(family).cqe};
@@ -246,7 +248,8 @@ void add_doorbells(const WireFacts& wire, std::uint64_t lists, std::uint64_t blo
   mmio_doorbell(wire, wire.doorbell, lists, cost.exact);
   cost.least.dma_read_lines += blocks;
   to_host(std::max(lists, divide_up(bytes, wire.pcie.mrrs.value)), wire.pcie.request_header.value, 0, cost.least);
-  to_nic(std::max(lists, divide_up(bytes, wire.pcie.rcb.value)), wire.pcie.completion_header.value, bytes, cost.least);
+  to_nic(std::max(lists, divide_up(bytes, wire.pcie.completion.value)), wire.pcie.completion_header.value, bytes,
+         cost.least);
 }
 
 void add_armings(const WireFacts& wire, std::uint64_t armings, PcieCost& cost) {
@@ -264,7 +267,8 @@ void add_recvs(const WireFacts& wire, Bytes stride, std::uint64_t posted, std::u
   const std::uint64_t bytes = completed * stride.value, reads = divide_up(completed, wire.recv_prefetch);
   cost.least.dma_read_lines += divide_up(bytes, kCacheLine.value);
   to_host(std::max(reads, divide_up(bytes, wire.pcie.mrrs.value)), wire.pcie.request_header.value, 0, cost.least);
-  to_nic(std::max(reads, divide_up(bytes, wire.pcie.rcb.value)), wire.pcie.completion_header.value, bytes, cost.least);
+  to_nic(std::max(reads, divide_up(bytes, wire.pcie.completion.value)), wire.pcie.completion_header.value, bytes,
+         cost.least);
   read(wire.pcie, 0, stride.value, std::max(posted, completed), cost.most);
 }
 

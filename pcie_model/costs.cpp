@@ -48,7 +48,8 @@ std::uint64_t pieces_touched(std::uint64_t address, std::uint64_t length, std::u
 std::uint64_t completions(const PcieLink& link, std::uint64_t address, std::uint64_t length) {
   std::uint64_t count = 0;
   for (std::uint64_t done = 0; done < length; done += link.mrrs.value) {
-    count += pieces_touched(address + done, std::min(length - done, link.mrrs.value), link.rcb.value);
+    const std::uint64_t before = (address + done) % link.rcb.value;  // the first completion is shorter by these bytes
+    count += divide_up(before + std::min(length - done, link.mrrs.value), link.completion.value);
   }
   return count;
 }

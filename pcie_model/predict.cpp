@@ -161,11 +161,11 @@ CpuStores requester_stores(const ClusterWire& cluster, const VerbShape& shape, c
   return cpu;
 }
 
-// Useful bandwidth of DMA reads: bandwidth * RCB / (RCB + completion header), as in section 5.2.1 of Kalia et al., ATC
-// 2016.
+// Useful bandwidth of DMA reads: bandwidth * C_rc / (C_rc + completion header), as in section 5.2.1 of Kalia et al.,
+// ATC 2016; C_rc is the largest completion.
 BytesPerSecond dma_read_bandwidth(const PcieLink& link) {
-  const auto rcb = static_cast<double>(link.rcb.value);
-  return BytesPerSecond{link.bandwidth().value * rcb / (rcb + static_cast<double>(link.completion_header.value))};
+  const auto bytes = static_cast<double>(link.completion.value);
+  return BytesPerSecond{link.bandwidth().value * bytes / (bytes + static_cast<double>(link.completion_header.value))};
 }
 
 // Write-combined lines per second: bandwidth / (64 + request header), from the same section.

@@ -55,6 +55,8 @@ double lane_rate(ParameterSection& parameters, const std::string& key, int gener
   return value;
 }
 
+constexpr const char* kCompletionKey = "pcie_completion_bytes";
+
 PcieLink read_link(ParameterSection& parameters) {
   PcieLink link;
   link.generation = parameters.integer("pcie_generation", 1, 6);
@@ -65,6 +67,8 @@ PcieLink read_link(ParameterSection& parameters) {
   link.mps = parameters.power_of_two("pcie_mps_bytes", 128, 4096);
   link.mrrs = parameters.power_of_two("pcie_mrrs_bytes", 128, 4096);
   link.rcb = parameters.power_of_two("pcie_rcb_bytes", 64, static_cast<int>(link.mps.value));
+  link.completion =
+      parameters.power_of_two(kCompletionKey, static_cast<int>(link.rcb.value), static_cast<int>(link.mps.value));
   return link;
 }
 
@@ -82,6 +86,7 @@ void each_number(Wire& wire, Visit&& visit) {
   visit("pcie_mps_bytes", wire.pcie.mps.value, 1);
   visit("pcie_mrrs_bytes", wire.pcie.mrrs.value, 1);
   visit("pcie_rcb_bytes", wire.pcie.rcb.value, 1);
+  visit(kCompletionKey, wire.pcie.completion.value, 1);
   visit("ports", wire.ports, 1);
   visit("mtu_bytes", wire.mtu.value, 1);
   visit("blueflame_max_bytes", wire.blueflame_max.value, 0);
@@ -179,6 +184,8 @@ ClusterWire wire_from_json(const Json& json, const std::string& where) {
   if (fields.has("link_type")) wire.link_type = fields.parse("link_type", link_type_from);
   wire.port_rate = BytesPerSecond{fields.require<double>("port_gbit_per_s", 1e-3, kLargest) * kBytesPerGbit};
   each_number(wire, [&fields]<class T>(const char* name, T& value, int min) {
+    // Records of older versions have only the RCB, at which all completions ended.
+    if (name == kCompletionKey && !fields.has(name)) name = "pcie_rcb_bytes";
     value = fields.require<T>(name, static_cast<T>(min), static_cast<T>(kLargest));
   });
   fields.reject_unknown();

@@ -66,7 +66,8 @@ class ParameterSection {
 };
 
 // Returns `cluster` with another slot. The generation sets the lane rate and the header sizes (kPcieGenerations). MPS,
-// MRRS and RCB stay, because the host sets them. Throws Error for an unknown generation or width.
+// MRRS, RCB and the size of completions stay, because the host sets them. Throws Error for an unknown generation or
+// width.
 ClusterWire with_pcie(ClusterWire cluster, std::optional<int> generation, std::optional<int> lanes);
 
 // A flat object with the names of a profile's `wire` section, without sources. wire_from_json is the inverse of

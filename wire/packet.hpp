@@ -42,7 +42,7 @@ struct LinkFacts {
   bool ethernet;
   Bytes overhead;   // per packet: headers up to and including the BTH, and CRCs after the payload
   Bytes min_frame;  // shorter packets are padded to this; 0: no padding
-  Bytes gap;        // time for which the port is in use between packets, in bytes
+  Bytes gap;        // time for which the port is in use between packets, in bytes; 0: none is documented
 };
 
 inline constexpr EnumTable<LinkType, LinkFacts> kLinkTypes{{

@@ -19,7 +19,11 @@ struct PcieLink {
   Bytes completion_header{};  // bytes that a read completion adds to its payload, framing included
   Bytes mps{};                // Max_Payload_Size: largest payload of a memory write
   Bytes mrrs{};               // Max_Read_Request_Size: largest read per request
-  Bytes rcb{};  // completions end at multiples of this (C_rc in Kalia et al., ATC 2016); each answers one request
+  // A request is answered by completions of at most `completion` bytes each, a multiple of the Read Completion
+  // Boundary. All but the last end at a multiple of the RCB (PCIe Base Specification 5.0, section 2.3.1.1). C_rc in
+  // Kalia et al., ATC 2016.
+  Bytes rcb{};
+  Bytes completion{};
 
   // All lanes, one direction.
   BytesPerSecond bandwidth() const { return BytesPerSecond{lane_mb_per_s * 1e6 * lanes}; }

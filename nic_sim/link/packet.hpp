@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "common/units.hpp"
+#include "nic_sim/profile/profile.hpp"
 #include "wire/packet.hpp"
 #include "wire/wqe.hpp"
 
@@ -100,28 +101,24 @@ constexpr bool sequence_before(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b) < 0;
 }
 
-// The size of a packet on the wire, header by header.
+// The size of a packet on the wire, header by header, with the gap after it.
 class Framing {
  public:
-  explicit Framing(LinkType type) : overhead_(facts(type).overhead), facts_(&facts(type)) {}
+  explicit Framing(const Profile& profile) : facts_(&facts(profile.wire.link_type)), gap_(profile.fabric.packet_gap) {}
 
   bool ethernet() const { return facts_->ethernet; }
 
   // `extensions`: transport headers after the BTH. `global`: with InfiniBand's GRH; on RoCE every packet has an IP
   // header.
   std::uint32_t bytes(std::uint32_t payload, Bytes extensions, bool global) const {
-    Bytes bytes = overhead_ + extensions + Bytes(round_up(payload, kPayloadPad.value));
-    if (ethernet()) {
-      bytes = std::max(bytes, facts_->min_frame) + facts_->gap;
-    } else if (global) {
-      bytes += kGrh;
-    }
-    return static_cast<std::uint32_t>(bytes.value);
+    Bytes bytes = facts_->overhead + extensions + Bytes(round_up(payload, kPayloadPad.value));
+    if (global && !ethernet()) bytes += kGrh;
+    return static_cast<std::uint32_t>((std::max(bytes, facts_->min_frame) + gap_).value);
   }
 
  private:
-  Bytes overhead_;
   const LinkFacts* facts_;
+  Bytes gap_;
 };
 
 }  // namespace verbscope::sim

@@ -24,16 +24,10 @@ std::uint64_t count_requests(std::uint64_t address, std::uint64_t bytes, Bytes l
   return count;
 }
 
-// Counts the completions of one request. The root complex ends each at a multiple of the RCB (Kalia et al., ATC 2016,
-// section 2.1, C_rc).
-std::uint64_t count_completions(std::uint64_t address, std::uint64_t bytes, Bytes rcb) {
-  const std::uint64_t end = address + bytes;
-  std::uint64_t count = 0;
-  while (address < end) {
-    address = (address | (rcb.value - 1)) + 1;  // the next multiple of the RCB, a power of two
-    ++count;
-  }
-  return count;
+// Counts the completions of one request.
+std::uint64_t count_completions(std::uint64_t address, std::uint64_t bytes, const PcieLink& link) {
+  const std::uint64_t begin = address & ~(link.rcb.value - 1);
+  return divide_up(address + bytes - begin, link.completion.value);
 }
 
 // The cache lines that [address, address + bytes) touches, and those that it covers completely.
@@ -134,7 +128,7 @@ void PcieBus::at_memory(void* object, std::uint64_t index) {
   std::uint64_t completions = 0;
   cut_requests(read.address, read.bytes, bus.link_.mrrs,
                [&completions, &bus](std::uint64_t address, std::uint64_t bytes) {
-                 completions += count_completions(address, bytes, bus.link_.rcb);
+                 completions += count_completions(address, bytes, bus.link_);
                });
   const std::uint64_t header = completions * bus.link_.completion_header.value;
   bus.counts_.tlps_to_nic += completions;

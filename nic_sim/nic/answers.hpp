@@ -32,7 +32,7 @@ class AnswerSender {
         bus_(bus),
         fabric_(fabric),
         packets_(packets),
-        framing_(profile.wire.link_type),
+        framing_(profile),
         profile_(profile.nic),
         counts_(counts),
         qps_(qps),

@@ -21,7 +21,7 @@ Congestion::Congestion(Engine& engine, Fabric& fabric, PacketPool& packets, cons
       reacts_(profile.nic.congestion_control == CongestionControl::dcqcn),
       dcqcn_(profile.nic.dcqcn),
       line_rate_(profile.wire.port_rate.value * profile.fabric.port_share),
-      framing_(profile.wire.link_type),
+      framing_(profile),
       counts_(counts),
       node_(node) {}
 

@@ -172,12 +172,12 @@ Picos WqeProcessor::begin_work(SimQp& qp) {
   if (qp.requester.packet_of_next == 0) {
     const auto blocks = static_cast<std::int64_t>(wqe.bytes / kWqeBlock.value);
     time = (wqe.by_blueflame ? profile_.blueflame_wqe : profile_.doorbell_wqe) + profile_.wqe_block * blocks;
+    if (!wqe.inlined && wqe.length > 0 && carries_payload(wqe)) time += profile_.gather;
     if (std::exchange(wqe.led_reread, false)) {
       time += profile_.reread_wqe;
       scheduler_.note_reread(qp, profile_.reread_wqe);
     }
   }
-  if (!wqe.inlined && wqe.length > 0 && carries_payload(wqe)) time += profile_.gather;
   fetcher_.unit_starts(qp, wqe);
   return scheduler_.begin_work(qp, time);
 }
@@ -248,7 +248,7 @@ Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& p
       fetcher_(engine, bus, profile.nic, counts, events_, scheduler_, seed),
       completer_(fabric, pool.memory(), fetcher_, recvs, units, cqes),
       retransmitter_(engine, profile.nic, ethernet.ack_timeout_ps, events_, scheduler_, fetcher_, completer_),
-      packets_(bus, fabric, pool, profile.wire.link_type, counts, events_, memory, congestion, scheduler_, completer_,
+      packets_(bus, fabric, pool, profile, counts, events_, memory, congestion, scheduler_, completer_,
                node),
       processor_(engine, profile.nic, memory, scheduler_, fetcher_, packets_, completer_, retransmitter_),
       answers_(engine, bus, fabric, pool.memory(), profile.nic, counts, events_, memory, payload_writer, units,

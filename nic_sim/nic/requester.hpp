@@ -27,13 +27,13 @@ namespace verbscope::sim {
 class PacketBuilder {
  public:
   // `node`: number of the NIC's node, the source of the packets.
-  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, LinkType link, NicCounts& counts,
+  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, const Profile& profile, NicCounts& counts,
                 const SendEvents& events, const HostMemory& memory, Congestion& congestion, UnitScheduler& scheduler,
                 SendCompleter& completer, std::uint32_t node)
       : bus_(bus),
         fabric_(fabric),
         packets_(packets),
-        framing_(link),
+        framing_(profile),
         counts_(counts),
         events_(events),
         memory_(memory),

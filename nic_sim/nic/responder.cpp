@@ -145,9 +145,10 @@ void RequestProcessor::start(SimQp& qp, Packet& packet) {
 }
 
 void RequestProcessor::take_answer(SimQp& qp, const Packet& answer) {
-  const Picos time =
-      is_response(answer) ? profile_.handle_response + further_lines(answer.payload) : profile_.handle_ack;
-  engine_.schedule(units_.occupy(qp, time), events_.answer_processed, events_.responder, as_argument(qp));
+  PacketWork work{.alone = is_response(answer) ? profile_.handle_response : profile_.handle_ack};
+  if (answer.payload > 0)
+    work = move_payload(work.alone - profile_.receive_dma, answer.payload);  // it has the first DMA
+  engine_.schedule(units_.occupy(qp, work), events_.answer_processed, events_.responder, as_argument(qp));
 }
 
 void RequestProcessor::read_done(SimQp& qp) {
@@ -176,7 +177,7 @@ void RequestProcessor::begin(SimQp& qp, Packet& packet) {
     unit.waits_for_atomic = true;
     return;
   }
-  work(qp, service_time(qp, packet, check));
+  work(qp, service(qp, packet, check));
 }
 
 // Number of translations that are not cached, for the packet's payload or a READ's whole response.
@@ -194,34 +195,47 @@ std::uint64_t RequestProcessor::missing_translations(SimQp& qp, const Packet& pa
   return memory_.missing_translations({sges, recv.sges}, begin, packet.payload);
 }
 
-// Service time for the cache lines of a payload after the first.
-Picos RequestProcessor::further_lines(std::uint64_t payload) const {
-  return profile_.receive_line * static_cast<std::int64_t>(payload == 0 ? 0 : (payload - 1) / kCacheLine.value);
+// `alone`, and moving `bytes` of payload (at least 1): a DMA for each chunk, and more for each of its further lines.
+PacketWork RequestProcessor::move_payload(Picos alone, std::uint64_t bytes) const {
+  const auto time = [this](std::uint64_t chunks, std::uint64_t lines) {
+    return profile_.receive_dma * static_cast<std::int64_t>(chunks) +
+           profile_.receive_line * static_cast<std::int64_t>(lines - chunks);
+  };
+  const std::uint64_t chunk = profile_.receive_chunk.value;
+  const std::uint64_t chunks = divide_up(bytes, chunk);
+  return {.alone = alone,
+          .chunks = static_cast<std::uint32_t>(chunks),
+          .full_chunk = time(1, divide_up(chunk, kCacheLine.value)),
+          .all_chunks = time(chunks, divide_up(bytes, kCacheLine.value))};
 }
 
-Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, RequestCheck check) const {
-  if (check != RequestCheck::take && check != RequestCheck::repeat) return profile_.receive_packet;
-  if (facts(packet.verb).atomic) return profile_.receive_packet + profile_.receive_dma * 2 + profile_.atomic_packet;
-  const bool reads = packet.verb == Verb::read && packet.length > 0;
+PacketWork RequestProcessor::service(const SimQp& qp, const Packet& packet, RequestCheck check) const {
+  if (check != RequestCheck::take && check != RequestCheck::repeat) return {.alone = profile_.receive_packet};
+  if (facts(packet.verb).atomic) {
+    return {.alone = profile_.receive_packet + profile_.receive_dma * 2 + profile_.atomic_packet};
+  }
+  if (packet.verb == Verb::read && packet.length > 0) {  // each further packet of the response takes a time of its own
+    return move_payload(profile_.receive_packet + profile_.read_request, std::min(packet.length, qp.path_mtu));
+  }
   const InlineReceive place = packet.payload > 0 ? inline_receive(qp, packet) : InlineReceive::in_cqe;
-  const bool writes = place == InlineReceive::nowhere;
   const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);
-  Picos time = profile_.receive_packet + profile_.receive_dma * ((reads || writes ? 1 : 0) + (completes ? 1 : 0));
-  if (place == InlineReceive::in_recv) time += profile_.receive_inline;
-  if (writes) time += further_lines(packet.payload);
-  // Each further packet of a READ's response takes a service time of its own.
-  return reads ? time + profile_.read_request + further_lines(std::min(packet.length, qp.path_mtu)) : time;
+  Picos alone = profile_.receive_packet;
+  if (completes) alone += profile_.receive_dma;
+  if (place == InlineReceive::in_recv) alone += profile_.receive_inline;
+  if (place != InlineReceive::nowhere) return {.alone = alone};
+  return move_payload(alone, packet.payload);
 }
 
-// The unit works on the first packet for `time`, as soon as it is free.
-void RequestProcessor::work(SimQp& qp, Picos time) {
-  engine_.schedule(units_.occupy(qp, time), events_.service_done, events_.responder, as_argument(qp));
+// The unit works on the first packet, as soon as it is free.
+void RequestProcessor::work(SimQp& qp, const PacketWork& work) {
+  engine_.schedule(units_.occupy(qp, work), events_.service_done, events_.responder, as_argument(qp));
 }
 
 bool RequestProcessor::service_done(SimQp& qp) {
   ReceivingUnit& unit = units_.of(qp);
+  const bool helped = units_.release_helpers(qp);
   const bool wanted = receiving(qp) && unit.generation == qp.generation;
-  return (!wanted || execute(unit, qp, unit.front())) && units_.request_done(unit);
+  return ((!wanted || execute(unit, qp, unit.front())) && units_.request_done(unit)) || helped;
 }
 
 // Returns false if the packet stays in front: for more response packets, for a RECV or for a slot.
@@ -258,7 +272,8 @@ bool RequestProcessor::respond(ReceivingUnit& unit, SimQp& qp, Packet& packet) {
     return true;
   }
   ++unit.responses;
-  work(qp, profile_.next_packet);
+  const std::uint32_t begin = unit.responses * qp.path_mtu;
+  work(qp, move_payload(profile_.next_packet, std::min(packet.length - begin, qp.path_mtu)));
   return false;
 }
 
@@ -307,6 +322,7 @@ void Responder::unit_free(void* object, std::uint64_t unit) {
 void Responder::answer_processed(void* object, std::uint64_t argument) {
   Responder& self = *static_cast<Responder*>(object);
   SimQp& qp = as_qp(argument);
+  self.units_.release_helpers(qp);
   Packet& answer = self.units_.answer_done(self.units_.of(qp));
   self.serve();
   self.requester_.take_answer(qp, answer);

@@ -106,15 +106,15 @@ class RequestProcessor {
   void begin(SimQp& qp, Packet& packet);
   // The context or translations that the first packet lacked were read: continues.
   void read_done(SimQp& qp);
-  // The service time of the first packet is over: executes or refuses it. Returns true if the unit is idle now.
+  // The service time of the first packet is over: executes or refuses it. Returns true if a unit is idle now.
   bool service_done(SimQp& qp);
 
  private:
   void take_answer(SimQp& qp, const Packet& answer);
   std::uint64_t missing_translations(SimQp& qp, const Packet& packet);
-  Picos further_lines(std::uint64_t payload) const;
-  Picos service_time(const SimQp& qp, const Packet& packet, RequestCheck check) const;
-  void work(SimQp& qp, Picos time);
+  PacketWork move_payload(Picos alone, std::uint64_t bytes) const;
+  PacketWork service(const SimQp& qp, const Packet& packet, RequestCheck check) const;
+  void work(SimQp& qp, const PacketWork& work);
   bool execute(ReceivingUnit& unit, SimQp& qp, Packet& packet);
   bool respond(ReceivingUnit& unit, SimQp& qp, Packet& packet);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "nic_sim/link/packet.hpp"
@@ -66,6 +67,9 @@ class IdleUnits {
     next_[unit] = kBusy;
     return unit;
   }
+
+  // Takes the unit that has been idle longest. Precondition: not empty.
+  std::uint32_t take_any() { return take(next_[end_]); }
 
   void give_back(std::uint32_t unit) {
     next_[unit] = end_;
@@ -140,8 +144,18 @@ class UnitScheduler {
   std::uint32_t next_unit_ = 0;
 };
 
-// A processing unit for arrived packets. One cache line.
+// The work of a unit on a packet: what it does alone, and the chunks of payload, which idle units help to move.
+struct PacketWork {
+  Picos alone{0};
+  std::uint32_t chunks = 0;
+  Picos full_chunk{0};  // time of each chunk but the last, which may be shorter
+  Picos all_chunks{0};
+};
+
+// A processing unit for arrived packets.
 struct alignas(64) ReceivingUnit {
+  static constexpr std::uint32_t kNoUnit = ~0u;
+
   SimQp* qp = nullptr;  // whose first packet it processes, if any
   Picos free_at{0};     // end of the work that it has so far
   bool waits_for_recv = false;
@@ -153,13 +167,15 @@ struct alignas(64) ReceivingUnit {
   Picos slot_wanted_at{0};        // when the atomic in front found its slot taken
   Picos waiting_since{0};         // when the first packet began to wait, or reached the front
   UnitTime time;
+  std::uint32_t helper = kNoUnit;  // the next unit that works on the same packet
 
   Packet& front() const { return qp->arrivals.line.front(); }
 };
 
 // The units that process arrived packets: requests, and the answers to this side's requests. Packets wait at their QP
 // in order of arrival, and QPs with packets wait in one line. An idle unit takes the first QP, processes its first
-// packet, and the QP goes to the end of the line. At most one unit works on a QP.
+// packet, and the QP goes to the end of the line. At most one unit serves a QP; other units help it with the chunks of
+// a long payload while no QP waits.
 class ReceivingUnits {
  public:
   ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets, NicCounts& counts,
@@ -179,6 +195,24 @@ class ReceivingUnits {
     unit.time.busy += time;
     qp.arrivals.time.busy += time;
     return unit.free_at;
+  }
+  // The same for work on a packet, with the help of idle units.
+  Picos occupy(SimQp& qp, const PacketWork& work) {
+    if (work.chunks < 2) [[likely]]
+      return occupy(qp, work.alone + work.all_chunks);
+    return occupy_with_helpers(qp, work);
+  }
+  // The work on the packet is done: its helpers are idle. Returns true if there were any.
+  bool release_helpers(SimQp& qp) {
+    ReceivingUnit& unit = of(qp);
+    if (unit.helper == ReceivingUnit::kNoUnit) [[likely]]
+      return false;
+    for (std::uint32_t number = unit.helper; number != ReceivingUnit::kNoUnit;) {
+      idle_.give_back(number);
+      number = std::exchange(units_[number].helper, ReceivingUnit::kNoUnit);
+    }
+    unit.helper = ReceivingUnit::kNoUnit;
+    return true;
   }
   // `time` of that work is due to a WQE that had to be read again.
   void note_reread(SimQp& qp, Picos time) {
@@ -250,6 +284,7 @@ class ReceivingUnits {
   // `qp`: the packet's target; null if there is none.
   bool accept(SimQp* qp, Packet& packet);
   std::uint32_t number_of(const ReceivingUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
+  Picos occupy_with_helpers(SimQp& qp, const PacketWork& work);
   void join_line(SimQp& qp);
   void detach(ReceivingUnit& unit);
   bool refuse_front(SimQp& qp);

@@ -118,6 +118,7 @@ NicProfile read_nic(JsonFields& file) {
                  .receive_packet = s.time("receive_packet_ns"),
                  .receive_dma = s.time("receive_dma_ns"),
                  .receive_line = s.time("receive_line_ns"),
+                 .receive_chunk = s.bytes("receive_chunk_bytes", 64, kMaxBytes),
                  .receive_inline = s.time("receive_inline_ns"),
                  .read_request = s.time("read_request_ns"),
                  .read_response = s.time("read_response_ns"),
@@ -180,11 +181,13 @@ SwitchProfile read_switches(Section& s, Bytes mtu) {
 
 FabricProfile read_fabric(JsonFields& file, const ClusterWire& wire) {
   Section s(file, "fabric");
+  const LinkFacts& link = facts(wire.link_type);
   FabricProfile fabric{.cable = s.time("cable_ns"),
                        .switch_latency = s.time("switch_ns"),
                        .port_share = s.number("port_share", 0.01, 1),
+                       .packet_gap = link.ethernet ? link.gap : s.bytes("packet_gap_bytes", 0, 1024),
                        .loss_probability = s.number("loss_probability", 0, 1)};
-  const bool ethernet = facts(wire.link_type).ethernet;
+  const bool ethernet = link.ethernet;
   if (ethernet || s.has("flow_control"))
     fabric.flow_control = s.word("flow_control", named(kFlowControls, "flow control"));
   if (ethernet != (fabric.flow_control != FlowControl::credits)) {

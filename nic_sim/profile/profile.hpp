@@ -95,14 +95,15 @@ struct NicProfile {
   Picos doorbell_wqe;          // requester unit, per WQE fetched by DMA
   Picos blueflame_wqe;         // requester unit, per WQE that arrived by BlueFlame
   Picos wqe_block;             // requester unit, per 64-byte block of the WQE
-  Picos gather;                // requester unit, per packet whose payload it read by DMA
+  Picos gather;                // requester unit, per WQE whose payload it reads by DMA
   Picos next_packet;           // requester unit, per further packet of a message
   int responder_units;         // for all that arrives: requests of peers, and answers to own requests
   Picos handle_ack;            // responder unit, per acknowledgement
   Picos handle_response;       // responder unit, per packet of a response to a READ or an atomic
   Picos receive_packet;        // responder unit, per request packet
   Picos receive_dma;           // responder unit, per DMA of the packet (payload, CQE)
-  Picos receive_line;          // responder unit, per cache line of payload after the first
+  Picos receive_line;          // responder unit, per cache line of a chunk of payload after the first
+  Bytes receive_chunk;         // largest DMA of a responder unit
   Picos receive_inline;        // responder unit, per payload written into the place of its RECV (inline receive)
   Picos read_request;          // responder unit, per READ, in addition to a packet with one DMA
   Picos read_response;         // mean latency of a READ's response, in addition to the PCIe read of its data
@@ -162,7 +163,8 @@ struct SwitchProfile {
 struct FabricProfile {
   Picos cable;  // one way, port to switch
   Picos switch_latency;
-  double port_share;        // share of a port's data rate left to packets after flow control, idle symbols and gaps
+  double port_share;        // share of a port's data rate left to packets after flow control and idle symbols
+  Bytes packet_gap;         // time for which the port is in use between packets, in bytes
   double loss_probability;  // share of packets that the switch drops
   FlowControl flow_control = FlowControl::credits;
   SwitchProfile switches{};  // of an Ethernet network

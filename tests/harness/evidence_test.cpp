@@ -75,7 +75,7 @@ TEST(MeasuredRows, EveryInstalledRowIsARun) {
                           row.columns.value("threads_per_machine", 0) <= 14;  // one socket
     EXPECT_EQ(row.not_run.empty(), modelled) << row.point.id;
   }
-  EXPECT_EQ(sets["rc-swarm"], 283);
+  EXPECT_EQ(sets["rc-swarm"], 288);
   EXPECT_EQ(sets["connectx6"], 219);
 }
 

@@ -19,7 +19,8 @@ Profile round_fabric_numbers() {
   profile.wire.port_rate = BytesPerSecond{1e9};
   profile.nic.transmit = Nanos(20);
   profile.nic.input_buffer = Bytes(4096);
-  profile.fabric = {.cable = Nanos(50), .switch_latency = Nanos(30), .port_share = 1, .loss_probability = 0};
+  profile.fabric = {
+      .cable = Nanos(50), .switch_latency = Nanos(30), .port_share = 1, .packet_gap = Bytes(0), .loss_probability = 0};
   return profile;
 }
 

@@ -20,7 +20,7 @@ Profile round_numbers() {
   profile.wire.pcie.completion_header = Bytes(20);
   profile.wire.pcie.mps = Bytes(256);
   profile.wire.pcie.mrrs = Bytes(512);
-  profile.wire.pcie.rcb = Bytes(128);
+  profile.wire.pcie.rcb = profile.wire.pcie.completion = Bytes(128);
   profile.link.tlp_share = profile.link.host_share = 1;
   profile.link.mmio_gap = Picos(0);
   profile.link.propagation = Nanos(120);
@@ -94,6 +94,17 @@ INSTANTIATE_TEST_SUITE_P(, DmaRead,
                                          // 16 requests of 5 completions each, as those of 1024 B at 100
                                          ),
                          testing::PrintToStringParamName());
+
+// Completions of up to 256 B that end at multiples of 64: [100,320), [320,576) and [576,612).
+TEST(PcieCompletions, MayBeLongerThanTheRcb) {
+  Profile profile = round_numbers();
+  profile.wire.pcie.rcb = Bytes(64);
+  profile.wire.pcie.completion = Bytes(256);
+  Link link(profile);
+  link.read(100, 512);
+  link.run();
+  EXPECT_EQ(link.bus.counts().tlps_to_nic, 3u);
+}
 
 struct WriteCase {
   std::uint64_t address, bytes;

@@ -202,5 +202,22 @@ TEST(Units, ReceivingCostsTimeForPayloadAndCompletion) {
   EXPECT_EQ(pair.cluster.usage_times(1).responder_units.front().busy, 2 * nic.receive_packet + 3 * nic.receive_dma);
 }
 
+// Four chunks of four lines. The unit of the packet moves two, and the other two units one each.
+TEST(Units, IdleUnitsMoveChunksOfALongPayload) {
+  Profile profile = steady_profile();
+  profile.nic.responder_units = 3;
+  profile.nic.receive_chunk = Bytes(256);
+  profile.nic.receive_line = std::chrono::nanoseconds(10);
+  Pair pair(IBV_QPT_UD, {}, profile);
+  pair.b.post_recvs(pair.qb, kIn, 2048, 1);
+  EXPECT_EQ(pair.send({.length = 1024}), 0);
+  pair.pass(kLong);
+  std::vector<Picos> busy;
+  for (const UnitTime& unit : pair.cluster.usage_times(1).responder_units) busy.push_back(unit.busy);
+  const Picos chunk = profile.nic.receive_dma + 3 * profile.nic.receive_line;
+  const Picos alone = profile.nic.receive_packet + profile.nic.receive_dma;  // with the DMA of the CQE
+  EXPECT_THAT(busy, testing::UnorderedElementsAre(alone + 2 * chunk, chunk, chunk));
+}
+
 }  // namespace
 }  // namespace verbscope::test

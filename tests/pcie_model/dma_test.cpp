@@ -27,6 +27,17 @@ TEST(DmaRead, UnalignedStartCostsACompletionPerRequest) {
   EXPECT_EQ(cost.tlps_to_nic, 10);
 }
 
+// Completions of up to 256 B that end at multiples of 64: [64,320) and [320,576); then, from 100, [100,320), [320,576)
+// and [576,612).
+TEST(DmaRead, CompletionsLongerThanTheRcbBeginAtIt) {
+  PcieLink link = kLink;
+  link.rcb = Bytes(64);
+  link.completion = Bytes(256);
+  EXPECT_EQ(dma_read(link, 64, Bytes(512)).tlps_to_nic, 2);
+  EXPECT_EQ(dma_read(link, 100, Bytes(512)).tlps_to_nic, 3);
+  EXPECT_EQ(dma_read(link, 100, Bytes(512)).bytes_to_nic, 512 + 3 * 22);
+}
+
 TEST(DmaRead, FourBytesOverTwoLinesCountTwo) {
   EXPECT_EQ(dma_read(kLink, 62, Bytes(4)).dma_read_lines, 2);
   EXPECT_EQ(dma_read(kLink, 60, Bytes(4)).dma_read_lines, 1);
@@ -82,14 +93,15 @@ Walk walk(const PcieLink& link, std::uint64_t ring, std::uint64_t step, std::uin
   std::uint64_t producer = 0;
   int reads = 0;
   do {
-    std::uint64_t in_request = link.mrrs.value;
+    std::uint64_t in_request = link.mrrs.value, boundary = 0;
     for (std::uint64_t i = 0; i < length; ++i) {
       const std::uint64_t address = (producer + i) % ring;
       const bool new_read = i == 0 || address == 0;
       const bool new_request = new_read || in_request == link.mrrs.value;
       if (new_request) in_request = 0;
+      if (new_request) boundary = address - address % link.rcb.value;
       sum.requests += new_request;
-      sum.completions += new_request || address % link.rcb.value == 0;
+      sum.completions += new_request || (address - boundary) % link.completion.value == 0;
       sum.lines += new_read || address % 64 == 0;
       sum.bytes += 1;
       ++in_request;
@@ -113,7 +125,10 @@ void expect_same(const PcieLink& link, std::uint64_t ring, std::uint64_t step, s
 TEST(RingRead, MeanAgreesWithAWalkOverEveryByte) {
   PcieLink small_requests = kLink;
   small_requests.mrrs = Bytes(128);
-  for (const PcieLink& link : {kLink, small_requests}) {
+  PcieLink long_completions = kLink;
+  long_completions.rcb = Bytes(64);
+  long_completions.completion = Bytes(256);
+  for (const PcieLink& link : {kLink, small_requests, long_completions}) {
     for (const std::uint64_t slots : {1u, 2u, 8u, 32u}) {
       for (const std::uint64_t stride : {16u, 64u, 128u, 192u, 320u}) {
         std::uint64_t ring = 64;

@@ -43,6 +43,7 @@ TEST(ClusterWire, CibMatchesThePaper) {
   EXPECT_EQ(wire.pcie.request_header, Bytes(26));
   EXPECT_EQ(wire.pcie.completion_header, Bytes(22));
   EXPECT_EQ(wire.pcie.rcb, Bytes(128));
+  EXPECT_EQ(wire.pcie.completion, Bytes(128));
   EXPECT_NEAR(wire.port_rate.value, 54.54e9 / 8, 1);
 }
 
@@ -94,6 +95,14 @@ TEST(ClusterWire, ErrorInARecordNamesAMissingKeyOnce) {
   }
 }
 
+// All completions of older versions ended at the RCB.
+TEST(ClusterWire, ReadsRecordsWithoutTheLargestCompletion) {
+  Json json = to_json(read_cluster_wire(cib_profile(), "x.json"));
+  json.erase("pcie_completion_bytes");
+  json["pcie_rcb_bytes"] = 64;
+  EXPECT_EQ(wire_from_json(json, "record").pcie.completion, Bytes(64));
+}
+
 TEST(ClusterWire, RefusesOtherSchema) {
   Json profile = cib_profile();
   profile["schema"] = "verbscope.cluster/2";
@@ -136,6 +145,7 @@ TEST(ClusterWire, RefusesValuesOutOfRange) {
   EXPECT_THAT(with("pcie_generation", 7), testing::HasSubstr("7 is outside 1 to 6"));
   EXPECT_THAT(with("pcie_mrrs_bytes", 500), testing::HasSubstr("500 is not a power of two"));
   EXPECT_THAT(with("pcie_rcb_bytes", 512), testing::HasSubstr("512 is outside 64 to 256"));
+  EXPECT_THAT(with("pcie_completion_bytes", 64), testing::HasSubstr("64 is outside 128 to 256"));
   EXPECT_THAT(with("port_gbit_per_s", -1), testing::HasSubstr("-1 is outside 0.1 to 10000"));
   EXPECT_THAT(with("port_gbit_per_s", 1e300), testing::HasSubstr("is outside 0.1 to 10000"));
   EXPECT_THAT(with("nic_family", "mlx6"), testing::HasSubstr("NIC family 'mlx6' is unknown: one of mlx4, mlx5"));
