@@ -83,12 +83,6 @@ class Adviser {
     return resource == Resource::requester_unit || resource == Resource::responder_unit;
   }
 
-  double server_load(Resource resource) const {
-    const auto& loads = diagnosis_.loads.server;
-    const auto found = std::ranges::find(loads, resource, &Load::resource);
-    return found == loads.end() ? 0 : found->utilisation;
-  }
-
   // The link to the NIC carries DMA and MMIO writes, whose gaps the model does not include. Each is scaled separately.
   double link_to_nic(const Prediction& before, const Prediction& after) const {
     const double rate = number_at(record_.result, "rate_mops").value_or(0) * 1e6;
@@ -96,10 +90,11 @@ class Adviser {
     const auto scaled = [&](double load, double bytes_before, double bytes_after) {
       return std::max(load + (bytes_after - bytes_before) * per_byte, bytes_after * per_byte);
     };
-    const double mmio = server_load(Resource::mmio);
+    const double mmio = load_of(diagnosis_.loads.server, Resource::mmio);
     const double mmio_before = mmio_bytes(before), mmio_after = mmio_bytes(after);
     const double mmio_load = mmio > 0 && mmio_before > 0 ? mmio * mmio_after / mmio_before : mmio_after * per_byte;
-    const double dma = server_load(Resource::pcie_to_nic) - (diagnosis_.loads.measured ? mmio : mmio_before * per_byte);
+    const double dma = load_of(diagnosis_.loads.server, Resource::pcie_to_nic) -
+                       (diagnosis_.loads.measured ? mmio : mmio_before * per_byte);
     return mmio_load + scaled(dma, before.pcie.bytes_to_nic - mmio_before, after.pcie.bytes_to_nic - mmio_after);
   }
 

@@ -109,11 +109,6 @@ constexpr double kMinPart = 0.1;
 // Loads below this are not considered as limits.
 constexpr double kMinCandidateLoad = 0.5;
 
-double load_of(const std::vector<Load>& loads, Resource resource) {
-  const Load* load = find_load(loads, resource);
-  return load == nullptr ? 0 : load->utilisation;
-}
-
 // False for MMIO, which is a part of the link to the NIC.
 bool is_own_resource(Resource resource) {
   return resource != Resource::mmio;

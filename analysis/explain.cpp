@@ -162,6 +162,7 @@ std::vector<CountedStall> Explanation::stalls() const {
 }
 
 std::string Explanation::limit_words() const {
+  if (limits.empty()) return "not decided";
   std::vector<std::string> words;
   for (const Limit& each : limits) words.push_back(words_for(each));
   return fmt::format("{}", fmt::join(words, " and "));
@@ -221,8 +222,7 @@ Explanation explain(const Record& record) {
 }
 
 std::string closed_form_limit(const Record& record) {
-  const std::string words = explain(record).limit_words();
-  return words.empty() ? "not decided" : words;
+  return explain(record).limit_words();
 }
 
 Json failed_json(const Record& record) {

@@ -99,7 +99,7 @@ struct Explanation {
   std::string limit_sentence() const;
   // The limiting options, with a leading blank; empty if there are none.
   std::string options_sentence() const;
-  // "requester units", "requester units and MMIO bandwidth"; empty if undecided.
+  // "requester units", "requester units and MMIO bandwidth", or "not decided".
   std::string limit_words() const;
   // The measured gain from doubling the resource; nothing if it was not tried alone.
   std::optional<double> gain_of(Resource resource) const;

@@ -172,13 +172,9 @@ std::string head_of(const Explanation& it) {
   return fmt::format("{} on {}", it.record->benchmark, fabric_text(*it.record));
 }
 
-std::string load_of(const Explanation& it) {
+std::string load_text(const Explanation& it) {
   if (it.limits.empty() || it.limits.front().load.utilisation <= 0) return "-";
   return fmt::format("{:.0f} %", it.limits.front().load.utilisation * 100);
-}
-
-std::string limit_of(const Explanation& it) {
-  return it.limits.empty() ? "not decided" : it.limit_words();
 }
 
 std::vector<BendPoint> bend_points(const Series& series) {
@@ -187,7 +183,7 @@ std::vector<BendPoint> bend_points(const Series& series) {
     points.push_back({.x = *number_at(each->record->config, series.option),
                       .mops = each->rate_mops(),
                       .record = each->record,
-                      .limit = each->limits.empty() ? each->undecided : each->limit_words()});
+                      .limit = each->limit_words()});
   }
   return points;
 }
@@ -246,12 +242,12 @@ std::string changes_along(const Series& series) {
     if (bend.kind == Bend::Kind::cliff) cliffs.emplace(bend.at, std::move(bend));
   }
   std::vector<std::string> parts;
-  std::string limit = limit_of(*series.points.front());
+  std::string limit = series.points.front()->limit_words();
   for (std::size_t i = 1; i < series.points.size(); ++i) {
     const Explanation &before = *series.points[i - 1], &here = *series.points[i];
-    if (limit_of(here) != limit) {
+    if (here.limit_words() != limit) {
       parts.push_back(fmt::format("{} {}: {}", parts.empty() ? "to" : "then to", value(before), limit));
-      limit = limit_of(here);
+      limit = here.limit_words();
       if (i + 1 == series.points.size()) parts.push_back(fmt::format("from {}: {}", value(here), limit));
     } else if (!parts.empty() && i + 1 == series.points.size()) {
       parts.push_back("then: " + limit);
@@ -282,7 +278,7 @@ std::string overview_text(const std::vector<Explanation>& points, std::size_t wi
     for (const std::string& key : keys) cells.push_back(option_text(*each.record, key));
     const Advice* best = best_change(each);
     cells.insert(cells.end(),
-                 {number_text(each.rate_mops()), limit_of(each), load_of(each),
+                 {number_text(each.rate_mops()), each.limit_words(), load_text(each),
                   each.limits.empty() ? "-" : gain_text(each.gain_of_all), best == nullptr ? "none" : best->change,
                   best == nullptr ? "-" : gain_text(best->factor)});
     table.add_row(std::move(cells));

@@ -194,13 +194,8 @@ Condition parse_condition(const std::string& text, const std::string& option) {
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     fail_usage("{}: expected key=value or key=value,value, got \"{}\"", option, text);
   }
-  Condition condition{.key = text.substr(0, equals), .values = {}};
+  Condition condition{.key = text.substr(0, equals), .values = split(text.substr(equals + 1), ',')};
   std::ranges::replace(condition.key, '-', '_');
-  for (std::size_t begin = equals + 1; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    condition.values.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
   return condition;
 }
 

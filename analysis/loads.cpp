@@ -62,10 +62,6 @@ class BusyTimes {
   double share_each(const std::string& key, const std::string& number) const {
     return count(number) > 0 ? share(key) / count(number) : 0;
   }
-  // Share of `name`'s units ("requester", "responder") that did any work.
-  double units_used(const std::string& name) const {
-    return count(name + "_units") > 0 ? count(name + "_units_used") / count(name + "_units") : 0;
-  }
 
  private:
   // The two directions of the link, and the resources that are held during transfers.
@@ -250,10 +246,7 @@ void add_measured(const Record& record, Loads& loads) {
       for (Load& load : side) load.waited_addresses = load.addresses_read = 0;
     }
     if (server) {
-      loads.requester_units_used = times.units_used("requester");
-      loads.responder_units_used = times.units_used("responder");
       loads.atomic_slot_mean = times.share_each("atomic_slots_held_ps", "atomic_slots");
-      loads.cpu_threads = times.count("cpu_threads");
       loads.cpu_costs = cpu_costs(report.extra);
       share_batches(record, side);
       loads.server = std::move(side);
@@ -307,6 +300,11 @@ void add_inferred(const Record& record, const Prediction& prediction, Loads& loa
 const Load* find_load(const std::vector<Load>& loads, Resource resource) {
   const auto found = std::ranges::find(loads, resource, &Load::resource);
   return found == loads.end() ? nullptr : &*found;
+}
+
+double load_of(const std::vector<Load>& loads, Resource resource) {
+  const Load* load = find_load(loads, resource);
+  return load == nullptr ? 0 : load->utilisation;
 }
 
 double wqes_reread_per_op(const Record& record) {

@@ -89,6 +89,8 @@ struct Load {
 
 // The load of a resource on one side; null if there is none.
 const Load* find_load(const std::vector<Load>& loads, Resource resource);
+// Its utilisation; 0 if there is none.
+double load_of(const std::vector<Load>& loads, Resource resource);
 
 // The part of the load in which the resource itself works.
 inline double own_work(const Load& load) {
@@ -101,11 +103,8 @@ bool is_held_while_waiting(Resource resource);
 struct Loads {
   bool measured = false;  // by a simulator's busy times; else inferred from rate, model and counters
   std::vector<Load> server;
-  std::vector<Load> peers;  // per resource, the load of the busiest client
-  // Only with busy times: how evenly the load is distributed.
-  double requester_units_used = 0, responder_units_used = 0;  // share of the units that did any work
-  double atomic_slot_mean = 0;                                // mean load of all slots
-  double cpu_threads = 0;
+  std::vector<Load> peers;      // per resource, the load of the busiest client
+  double atomic_slot_mean = 0;  // only with busy times: mean load of all slots
   CpuCosts cpu_costs;
   RoundTrip trip;
   // WQE cache lines that adapters re-read per operation, and the share of the outstanding WQEs that fits into the

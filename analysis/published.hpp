@@ -69,6 +69,7 @@ struct PublishedPoint {
   bool calibration = false;                 // a simulator parameter may be calibrated on it; else only for checks
   std::string needs;                        // why it cannot be reproduced; empty if it can
   PublishedRun run;
+  Json profile = Json::object();  // of its cluster: parameters with other values, {"wire.mtu_bytes": 2048}
   // A second run. The row's figure is then the figure of `run` divided by this one's (`over`), or minus it (`minus`).
   std::optional<PublishedRun> over, minus;
   std::optional<CurvePlace> along;  // the figure is a position on the resulting curve

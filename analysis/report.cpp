@@ -215,8 +215,7 @@ std::string limits_sentence(const Json& points) {
   std::map<std::string, int> counts;
   for (const Json& point : points) {
     if (!point.at("failed").get<std::string>().empty()) continue;
-    const auto limit = point.at("limit").get<std::string>();
-    ++counts[limit.empty() ? "not decided" : limit];
+    ++counts[point.at("limit").get<std::string>()];
   }
   std::vector<std::pair<std::string, int>> sorted(counts.begin(), counts.end());
   std::ranges::stable_sort(sorted, std::ranges::greater{}, &std::pair<std::string, int>::second);

@@ -123,6 +123,29 @@ std::string wrap_lines(std::string_view text, std::size_t width) {
   }
 }
 
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::string printable_ascii(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return text;
+}
+
+std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (const std::string& each : strings) out.push_back(const_cast<char*>(each.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
 std::string with_digits(double value, int decimals) {
   constexpr int kMaxDecimals = 15;
   if (value == 0 || !std::isfinite(value)) return fmt::format("{:.{}f}", value, decimals);

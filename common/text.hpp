@@ -59,6 +59,15 @@ std::vector<std::string> wrap_words(std::string_view text, std::size_t width);
 // Wraps each line of `text`; continuation lines are indented like the first. Ends with a newline if `text` does.
 std::string wrap_lines(std::string_view text, std::size_t width);
 
+// The parts of `text` between the separators: at least one, which may be empty.
+std::vector<std::string> split(std::string_view text, char separator);
+
+// `text` with '?' in place of each byte that is not printable ASCII, for text of other programs and machines.
+std::string printable_ascii(std::string text);
+
+// The strings in execve's format, with a null at the end. The pointers are valid as long as the strings.
+std::vector<char*> c_strings(const std::vector<std::string>& strings);
+
 // The number that the whole of `text` is; nothing if it is none, or none that a T can hold.
 template <class T>
 std::optional<T> number_from(std::string_view text) {

@@ -5,6 +5,7 @@
 
 #include "common/clock.hpp"
 #include "common/error.hpp"
+#include "common/text.hpp"
 #include "counters/kernel_sources.hpp"
 #include "counters/papi_source.hpp"
 #include "counters/tool_formats.hpp"
@@ -125,12 +126,7 @@ const std::vector<std::string>& counter_sources() {
 std::vector<std::string> parse_counters(const std::string& text, const std::string& option, bool device) {
   if (text == "none") return {};
   if (text == "auto") return device ? auto_sources() : std::vector<std::string>{};
-  std::vector<std::string> requested;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    requested.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  const std::vector<std::string> requested = split(text, ',');
   for (const std::string& name : requested) {
     if (std::ranges::count(counter_sources(), name) == 1 && std::ranges::count(requested, name) == 1) continue;
     fail_usage("{}: expected auto, none or a list of {}, each once; got \"{}\"", option,

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "common/error.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 
@@ -82,9 +83,7 @@ void ToolProcess::start(const std::vector<std::string>& arguments, const std::st
   posix_spawn_file_actions_addopen(&actions.files, STDOUT_FILENO, terminal.c_str(), O_RDWR, 0);
   posix_spawn_file_actions_addopen(&actions.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions.files, errors, STDERR_FILENO);
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
+  std::vector<char*> argv = c_strings(arguments);
   int error = ENOENT;
   // Debian installs the tools in /usr/sbin, which is not in every PATH. NEO-Host installs its tools in no PATH.
   for (const char* folder : {"", "/usr/sbin/", "/usr/local/sbin/", "/opt/neohost/sdk/"}) {

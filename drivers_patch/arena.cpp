@@ -10,8 +10,6 @@
 
 #include <cstring>
 
-#include "drivers_patch/verify.hpp"
-
 namespace verbscope::driver {
 namespace {
 

@@ -5,16 +5,12 @@
 
 #include <cstddef>
 
+#include "drivers_patch/process.hpp"
+
 namespace verbscope::driver {
 
 // ibv_qp_ex of older provider releases ends here; the memory after it may be something else.
 inline constexpr std::size_t kBuilderBytes = offsetof(ibv_qp_ex, wr_atomic_write);
-
-// Leaves calls alone that the provider does not implement.
-template <class Function>
-void wrap_call(Function*& call, Function* ours) {
-  if (call != nullptr) call = ours;
-}
 
 // `Begins<member, opcode>::call` replaces `member`, which begins a request of `opcode`.
 template <template <auto member, ibv_wr_opcode opcode> class Begins>

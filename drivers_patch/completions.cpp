@@ -167,9 +167,9 @@ int counted_poll_cq(ibv_cq* cq, int entries, ibv_wc* wc) {
 
 void wrap_polling(ibv_cq_ex& cq, PollCalls& calls) {
   calls = {cq.start_poll, cq.next_poll, cq.end_poll};
-  if (cq.start_poll != nullptr) cq.start_poll = &counted_start_poll;
-  if (cq.next_poll != nullptr) cq.next_poll = &counted_next_poll;
-  if (cq.end_poll != nullptr) cq.end_poll = &counted_end_poll;
+  wrap_call(cq.start_poll, &counted_start_poll);
+  wrap_call(cq.next_poll, &counted_next_poll);
+  wrap_call(cq.end_poll, &counted_end_poll);
 }
 
 }  // namespace verbscope::driver

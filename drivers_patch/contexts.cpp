@@ -55,11 +55,6 @@ bool make_shared_counts(WrappedContext& context) {
   return true;
 }
 
-template <class Function>
-void replace(Function*& call, Function* counted) {
-  if (call != nullptr) call = counted;
-}
-
 // Restores the provider's call, unless the program has installed its own.
 template <class Function>
 void restore(Function*& call, Function* counted, Function* provider) {
@@ -130,11 +125,11 @@ void attach_context(ibv_context& context, const ContextFacts& facts) {
   }
   Arena::publish(*record);
   if (process.find_direct != nullptr) verify_context(*made);
-  replace(context.ops.post_send, &counted_post_send);
-  replace(context.ops.post_recv, &counted_post_recv);
-  replace(context.ops.post_srq_recv, &counted_post_srq_recv);
-  replace(context.ops.poll_cq, &counted_poll_cq);
-  replace(context.ops.req_notify_cq, &counted_req_notify_cq);
+  wrap_call(context.ops.post_send, &counted_post_send);
+  wrap_call(context.ops.post_recv, &counted_post_recv);
+  wrap_call(context.ops.post_srq_recv, &counted_post_srq_recv);
+  wrap_call(context.ops.poll_cq, &counted_poll_cq);
+  wrap_call(context.ops.req_notify_cq, &counted_req_notify_cq);
 }
 
 void detach_context(ibv_context& context) {

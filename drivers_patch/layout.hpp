@@ -298,6 +298,25 @@ struct ContextChecks {
   DifferenceSlot differences[kDifferences];
 };
 
+// The send queue of a QP and the state of its checks.
+struct CheckedQueue {
+  static constexpr RecordKind kKind = RecordKind::checked_queue;
+  RecordHead head;
+  SendQueue queue;  // without memory if it cannot be read
+  QpRecord* qp = nullptr;
+  ContextChecks* checks = nullptr;
+  std::atomic<std::uint32_t> guess{0};  // of the driver's position
+  // Numbers of posts that began and that ended. A post that overlaps no other finds only its own WQEs.
+  std::atomic<std::uint32_t> begun{0};
+  std::atomic<std::uint32_t> ended{0};
+};
+
+// The variables that a traced program needs in its environment, besides LD_PRELOAD, and how its file's name ends.
+inline constexpr const char* kFolderVariable = "VERBSCOPE_TRACE_DIR";
+inline constexpr const char* kNicVariable = "VERBSCOPE_TRACE_NIC";
+inline constexpr const char* kVerifyVariable = "VERBSCOPE_TRACE_VERIFY";  // set: --verify
+inline constexpr const char* kExtension = ".trace";
+
 inline constexpr std::uint64_t kLayout = sizeof(TraceHeader) + sizeof(ThreadRecord) * 3 + sizeof(ContextRecord) * 5 +
                                          sizeof(QpRecord) * 7 + sizeof(QpCounts) * 11 + sizeof(SrqRecord) * 13 +
                                          sizeof(RecvCounts) * 17 + sizeof(CqRecord) * 19 + sizeof(PollCounts) * 23 +

@@ -47,6 +47,12 @@ struct Process {
 };
 extern Process process;
 
+// Replaces a call of the provider, unless the provider does not implement it.
+template <class Function>
+void wrap_call(Function*& call, Function* ours) {
+  if (call != nullptr) call = ours;
+}
+
 // This thread's bits in lookup keys: the top 16. 0: it has not counted yet.
 extern constinit thread_local std::uint64_t thread_bits __attribute__((tls_model("initial-exec")));
 

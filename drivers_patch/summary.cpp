@@ -17,8 +17,6 @@
 namespace verbscope::driver {
 namespace {
 
-constexpr const char* kExtension = ".trace";
-
 // A file mapped for reading.
 class Mapping {
  public:

@@ -144,11 +144,7 @@ Summary read_trace_file(const std::filesystem::path& path);
 // All files of a folder, ordered by the start of their processes. Skips files that are still being created.
 std::vector<Summary> read_trace_folder(const std::filesystem::path& folder);
 
-// The variables that a traced program needs in its environment, besides LD_PRELOAD, and the library's name in the
-// folder of the programs.
-inline constexpr const char* kFolderVariable = "VERBSCOPE_TRACE_DIR";
-inline constexpr const char* kNicVariable = "VERBSCOPE_TRACE_NIC";
-inline constexpr const char* kVerifyVariable = "VERBSCOPE_TRACE_VERIFY";  // set: --verify
+// The library's name in the folder of the programs.
 inline constexpr const char* kLibrary = "libverbscope_trace.so";
 
 }  // namespace verbscope::driver

@@ -14,19 +14,6 @@
 
 namespace verbscope::driver {
 
-// The send queue of a QP and the state of its checks.
-struct CheckedQueue {
-  static constexpr RecordKind kKind = RecordKind::checked_queue;
-  RecordHead head;
-  SendQueue queue;  // without memory if it cannot be read
-  QpRecord* qp = nullptr;
-  ContextChecks* checks = nullptr;
-  std::atomic<std::uint32_t> guess{0};  // of the driver's position
-  // Numbers of posts that began and that ended. A post that overlaps no other finds only its own WQEs.
-  std::atomic<std::uint32_t> begun{0};
-  std::atomic<std::uint32_t> ended{0};
-};
-
 // The WQE that a request should have.
 struct ExpectedWqe {
   ibv_wr_opcode opcode = IBV_WR_SEND;

@@ -52,7 +52,7 @@ function curveTooltip(at, option, y) {
   const unit = unitOf(y);
   const lines = [at.seriesId, axisTitle(option) + " " + at.value[0] + ": " + digits(at.value[1]) + (unit ? " " + unit : "") + (own ? repetitionWords(at.value) : "")];
   if (point.bound !== null) lines.push("model bound: " + digits(point.bound) + " Mops by " + point.bound_by + " (PCIe and wire allow no more)");
-  lines.push("limit: " + (point.limit || "not decided"));
+  lines.push("limit: " + point.limit);
   if (point.published) lines.push(publishedWords(point.published));
   lines.push("point " + point.id + (at.value[3] > 1 ? " and its repetitions" : "") + (own ? ": click for its loads" : ""));
   return lines.join("\n");

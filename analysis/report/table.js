@@ -12,7 +12,7 @@ const columns = [
   { key: "published", head: "published", value: (point) => (point.published ? point.published.value : null), number: digits },
   { key: "use", head: "parameters", value: (point) => (point.published ? point.published.use : "") },
   { key: "deviation", head: "deviation", value: (point) => (point.published ? point.published.deviation : null), number: percent },
-  { key: "limit", head: "limit", value: (point) => (point.failed ? "FAILED: " + point.failed : point.limit || "not decided"), text: true },
+  { key: "limit", head: "limit", value: (point) => (point.failed ? "FAILED: " + point.failed : point.limit), text: true },
 ];
 
 function compareValues(a, b) {

@@ -81,8 +81,8 @@ std::optional<NicFamily> family_called(std::string_view name) {
 void name_file(char (&path)[PATH_MAX + 64]) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  snprintf(path, sizeof path, "%s/%ld-%lld%09ld.trace", settings.folder, static_cast<long>(getpid()),
-           static_cast<long long>(now.tv_sec), now.tv_nsec);
+  snprintf(path, sizeof path, "%s/%ld-%lld%09ld%s", settings.folder, static_cast<long>(getpid()),
+           static_cast<long long>(now.tv_sec), now.tv_nsec, kExtension);
 }
 
 // Held while counting starts, and during a fork, so that no child inherits it locked.
@@ -115,10 +115,10 @@ void note_program() {
 
 // Called once per process. On errors the program runs uncounted.
 void start(const ibv_context& first) {
-  const char* const folder = std::getenv("VERBSCOPE_TRACE_DIR");
+  const char* const folder = std::getenv(kFolderVariable);
   if (folder == nullptr || std::strlen(folder) >= sizeof settings.folder) return;
   std::strcpy(settings.folder, folder);
-  const char* const nic = std::getenv("VERBSCOPE_TRACE_NIC");
+  const char* const nic = std::getenv(kNicVariable);
   const std::optional<NicFamily> own = family_of_device(first.device);
   settings.asked = family_called(nic == nullptr ? "" : nic);
   const std::optional<NicFamily> family = settings.asked ? settings.asked : own;
@@ -128,7 +128,7 @@ void start(const ibv_context& first) {
   name_file(path);
   if (start_counting(path, kCapacity, wire) != 0) return;
   note_program();
-  if (std::getenv("VERBSCOPE_TRACE_VERIFY") != nullptr) process.find_direct = &find_direct_verbs;
+  if (std::getenv(kVerifyVariable) != nullptr) process.find_direct = &find_direct_verbs;
   process.query_qp = VERBSCOPE_PROVIDER(ibv_query_qp, "IBVERBS_1.1");
 }
 

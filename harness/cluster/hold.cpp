@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "common/files.hpp"
+#include "common/text.hpp"
 #include "harness/cluster/hosts.hpp"
 #include "harness/process/child.hpp"
 #include "harness/process/temp_folder.hpp"
@@ -22,9 +23,7 @@ constexpr std::size_t kAnswerBytes = kHeldRecord * 6 + 1000;
 // Remote text is copied to records and terminals: limits its length and keeps printable ASCII only.
 std::string clean(std::string text) {
   text.resize(std::min(text.size(), kLineBytes));
-  std::ranges::replace_if(
-      text, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  return text;
+  return printable_ascii(std::move(text));
 }
 
 HoldEnd parse_end(const Json& content) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/stall_counters.hpp"
+#include "common/text.hpp"
 #include "wire/pcie.hpp"
 
 namespace verbscope {
@@ -337,9 +338,7 @@ const Json& fact_list(const Json& object, const char* key) {
 std::string fact_text(const Json& value) {
   std::string text = value.is_string() ? value.get<std::string>() : value.is_number() ? dump_json(value) : "";
   text.resize(std::min(text.size(), kMaxText));
-  std::ranges::replace_if(
-      text, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  return text;
+  return printable_ascii(std::move(text));
 }
 
 }  // namespace verbscope

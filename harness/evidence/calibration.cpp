@@ -1,14 +1,15 @@
 #include "harness/evidence/calibration.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
+#include <regex>
 #include <set>
 
 #include "common/paths.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
@@ -69,13 +70,11 @@ Json parameter_json(const CalibratedParameter& parameter, double value) {
   return parameter.integer ? Json(static_cast<std::int64_t>(value)) : Json(value);
 }
 
-constexpr std::string_view kJointFitSeparator = " rows, seed ";
-
-// Drops rows that count by shape if there are too few of their source.
+// Drops rows that count by shape if too few of their group are left.
 void drop_lone_shapes(const std::vector<EvidenceRow>& rows, std::vector<std::size_t>& taken) {
-  std::map<std::string, std::size_t> sources;
-  for (const std::size_t i : taken) ++sources[rows[i].point.where];
-  std::erase_if(taken, [&](std::size_t i) { return rows[i].by_shape && sources[rows[i].point.where] < kMinShapeRows; });
+  std::map<std::string, std::size_t> groups;
+  for (const std::size_t i : taken) ++groups[shape_group(rows[i])];
+  std::erase_if(taken, [&](std::size_t i) { return rows[i].by_shape && groups[shape_group(rows[i])] < kMinShapeRows; });
 }
 
 // The rows that the parameters of a cluster were fitted to, by id.
@@ -129,16 +128,17 @@ std::string replace_parameters(std::string text, const std::vector<CalibratedPar
 }
 
 std::string JointFitName::text() const {
-  return fmt::format("{}{}{}", rows, kJointFitSeparator, seed);
+  return fmt::format("{} rows{}, seed {}", rows, set.empty() ? "" : " of " + set, seed);
 }
 
 std::optional<JointFitName> parse_joint_fit(const std::string& text) {
-  JointFitName name;
-  const std::size_t between = text.find(kJointFitSeparator);
-  if (between == std::string::npos) return std::nullopt;
-  std::from_chars(text.data(), text.data() + between, name.rows);
-  std::from_chars(text.data() + between + kJointFitSeparator.size(), text.data() + text.size(), name.seed);
-  return name.text() == text ? std::optional(name) : std::nullopt;
+  static const std::regex kForm("([0-9]+) rows( of ([^ ,]+))?, seed ([0-9]+)");
+  std::smatch parts;
+  if (!std::regex_match(text, parts, kForm)) return std::nullopt;
+  const auto rows = number_from<std::size_t>(parts[1].str());
+  const auto seed = number_from<std::uint64_t>(parts[4].str());
+  if (!rows || !seed) return std::nullopt;
+  return JointFitName{.rows = *rows, .seed = *seed, .set = parts[3].str()};
 }
 
 std::vector<std::size_t> rows_to_fit(const std::vector<EvidenceRow>& rows, const std::string& cluster,
@@ -149,7 +149,7 @@ std::vector<std::size_t> rows_to_fit(const std::vector<EvidenceRow>& rows, const
     if (point.cluster != cluster || !rows[i].not_run.empty() || point.modelled()) continue;
     if (point.comparison != Comparison::equals) continue;
     if (!rows[i].columns.empty()) {
-      measured.push_back(i);
+      if (fit.set.empty() || fit.set == point.paper) measured.push_back(i);
     } else if (point.calibration && taken.size() < fit.rows) {
       taken.push_back(i);
     }

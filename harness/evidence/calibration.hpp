@@ -40,10 +40,12 @@ Json with_values(Json profile, const std::vector<CalibratedParameter>& parameter
 std::string replace_parameters(std::string text, const std::vector<CalibratedParameter>& parameters, Json profile,
                                const std::string& row, const std::string& where);
 
-// Name of a joint fit of a cluster in the parameters of a profile: "60 rows, seed 1".
+// Name of a joint fit of a cluster in the parameters of a profile: "60 rows, seed 1", or "60 rows of rc-swarm, seed 1"
+// if the measured rows are of one set.
 struct JointFitName {
   std::size_t rows = 0;
   std::uint64_t seed = 0;
+  std::string set{};  // empty: all sets
 
   std::string text() const;
 };

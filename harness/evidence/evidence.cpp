@@ -7,6 +7,10 @@
 #include <random>
 
 #include "common/files.hpp"
+#include "common/json.hpp"
+#include "common/paths.hpp"
+#include "common/record.hpp"
+#include "harness/process/temp_folder.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/parallel.hpp"
 
@@ -49,6 +53,10 @@ ErrorFigures error_figures(const std::vector<double>& errors_percent) {
   std::ranges::sort(sizes);
   figures.percentile_90 = sizes[(sizes.size() * 9 + 9) / 10 - 1];
   return figures;
+}
+
+std::string shape_group(const EvidenceRow& row) {
+  return fmt::format("{} {} {}", row.point.where, row.point.cluster, row.point.run.benchmark);
 }
 
 std::vector<EvidenceRow> all_evidence() {
@@ -111,14 +119,48 @@ std::map<std::string, RowRun> distinct_runs(const std::vector<EvidenceRow>& rows
   return distinct;
 }
 
+namespace {
+
+// Profiles with other values of parameters, in files of their own.
+class ProfileVariants {
+ public:
+  // `fabric` ("sim:NAME" or "sim:PROFILE.json") with these values. Throws Error if there is no such parameter.
+  std::string fabric(const std::string& fabric, const Json& values) {
+    if (values.empty()) return fabric;
+    const std::lock_guard lock(mutex_);
+    std::string& variant = variants_[fabric + " " + dump_json(values)];
+    if (!variant.empty()) return variant;
+    const std::filesystem::path base = find_config("clusters", fabric.substr(kSimulatedPrefix.size()));
+    Json profile = read_json_file(base);
+    for (const auto& [name, value] : values.items()) {
+      std::string path = "/" + name + "/value";
+      std::ranges::replace(path, '.', '/');
+      const Json::json_pointer pointer(path);
+      if (!profile.contains(pointer)) fail("{}: no parameter {}", base.string(), name);
+      profile[pointer] = value;
+    }
+    const std::string file = folder_.file(fmt::format("{}.json", variants_.size()));
+    replace_file(file, dump_json(profile) + "\n");
+    return variant = std::string(kSimulatedPrefix) + file;
+  }
+
+ private:
+  TempFolder folder_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> variants_;
+};
+
+}  // namespace
+
 std::map<std::string, Record> run_evidence(const std::vector<EvidenceRow>& rows, const EvidenceRuns& runs) {
   const std::map<std::string, RowRun> distinct = distinct_runs(rows);
   std::vector<std::pair<std::string, RowRun>> tasks(distinct.begin(), distinct.end());
   std::map<std::string, Record> records;
   std::mutex mutex;
+  ProfileVariants variants;
   run_parallel(tasks.size(), runs.jobs, [&](std::size_t i) {
     const auto& [identity, run] = tasks[i];
-    const auto record = run_row(run, runs.fabric(run.cluster), runs.folder, runs.stop);
+    const auto record = run_row(run, variants.fabric(runs.fabric(run.cluster), run.profile), runs.folder, runs.stop);
     if (!record) throw InterruptedError("interrupted");
     const std::lock_guard lock(mutex);
     records.emplace(identity, *record);
@@ -144,7 +186,7 @@ std::vector<EvidenceOutcome> evidence_outcomes(const std::vector<EvidenceRow>& r
   for (EvidenceOutcome& each : out) {
     if (!each.ours) continue;
     if (each.row->by_shape) {
-      shapes[each.row->point.where + " " + each.row->point.cluster].push_back(&each);
+      shapes[shape_group(*each.row)].push_back(&each);
     } else {
       each.error_percent = each.row->point.deviation_of(*each.ours);
     }

@@ -58,7 +58,9 @@ std::map<std::string, RowRun> distinct_runs(const std::vector<EvidenceRow>& rows
 // Throws InterruptedError at the stop.
 std::map<std::string, Record> run_evidence(const std::vector<EvidenceRow>& rows, const EvidenceRuns& runs);
 
-// Minimum number of rows of a source that have a shape.
+// Rows that count by shape are compared within a group: one source, cluster and benchmark.
+std::string shape_group(const EvidenceRow& row);
+// Minimum number of rows of a group that have a shape.
 inline constexpr std::size_t kMinShapeRows = 3;
 
 struct EvidenceOutcome {
@@ -69,8 +71,8 @@ struct EvidenceOutcome {
   std::string uncounted;                // why a row with a figure does not count
 };
 
-// The figures of the rows and their errors. Rows that count by shape are first divided by the median of their source
-// and cluster, on both sides. They have no error if fewer than kMinShapeRows of the group have a figure.
+// The figures of the rows and their errors. Rows that count by shape are first divided by the median of their group, on
+// both sides. They have no error if fewer than kMinShapeRows of the group have a figure.
 std::vector<EvidenceOutcome> evidence_outcomes(const std::vector<EvidenceRow>& rows,
                                                const std::map<std::string, Record>& records);
 

@@ -11,14 +11,23 @@
 namespace verbscope {
 namespace {
 
-std::vector<std::string> split(std::string_view line) {
-  std::vector<std::string> cells;
+// The cells of a line of CSV (RFC 4180): a cell in quotes may contain commas, and two quotes for one.
+std::vector<std::string> cells_of(std::string_view line, const std::string& where) {
   if (line.ends_with('\r')) line.remove_suffix(1);
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    cells.emplace_back(line.substr(begin, end - begin));
-    begin = end + 1;
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"' && quoted && line.substr(i + 1).starts_with('"')) {
+      cells.back() += line[++i];
+    } else if (line[i] == '"' && (quoted || cells.back().empty())) {
+      quoted = !quoted;
+    } else if (line[i] == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += line[i];
+    }
   }
+  if (quoted) fail("{}: a quote has no end", where);
   return cells;
 }
 
@@ -61,7 +70,6 @@ MeasuredForms::MeasuredForms(const Json& json, const std::string& where) {
   if (fields.require<std::string>("schema") != kMeasuredSchema) {
     fields.fail_key("schema", fmt::format("expected \"{}\"", kMeasuredSchema));
   }
-  by_shape_ = fields.require<std::vector<std::string>>("by_shape");
   for (const Json& each : fields.require<std::vector<Json>>("forms")) {
     forms_.push_back(read_form(each, fmt::format("{}: forms[{}]", where, forms_.size())));
   }
@@ -87,6 +95,9 @@ MeasuredForms::Form MeasuredForms::read_form(const Json& json, const std::string
                          .options = run.optional<Json>("options", Json::object()),
                          .benchmark = run.optional<std::string>("benchmark", ""),
                          .metric = run.optional<std::string>("metric", ""),
+                         .profile = run.optional<Json>("profile", Json::object()),
+                         .scale = run.optional<double>("scale", 1),
+                         .by_shape = run.optional<bool>("by_shape", false),
                          .not_modelled = run.optional<std::string>("not_modelled", "")});
     run.reject_unknown();
   }
@@ -111,7 +122,10 @@ EvidenceRow MeasuredForms::make_row(const Form& form, const Json& cells, const s
     if (!run.benchmark.empty()) point.run.benchmark = run.benchmark;
     if (!run.metric.empty()) point.run.result_key = run.metric;
     if (!run.not_modelled.empty()) row.not_run = run.not_modelled;
+    point.value *= run.scale;
+    row.by_shape = row.by_shape || run.by_shape;
     for (const auto& [key, value] : run.options.items()) options[key] = resolved(value, cells, where);
+    for (const auto& [key, value] : run.profile.items()) point.profile[key] = resolved(value, cells, where);
   }
   for (const auto& [key, value] : options.items()) point.run.keys.push_back({.key = key, .run = value});
   std::vector<std::string> words;
@@ -123,8 +137,6 @@ EvidenceRow MeasuredForms::make_row(const Form& form, const Json& cells, const s
   point.what = fmt::format("{}", fmt::join(words, " "));
   point.id = fmt::format("{}: {}", point.where, point.what);
   row.curves = form.curves;
-  row.by_shape = std::ranges::any_of(
-      by_shape_, [&point](const auto& part) { return point.where.find(part) != std::string::npos; });
   return row;
 }
 
@@ -134,9 +146,9 @@ std::vector<EvidenceRow> MeasuredForms::rows(std::string_view text, const std::s
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::vector<std::string> cells = split(text.substr(begin, end - begin));
-    begin = end + 1;
     const std::string line = fmt::format("{}:{}", where, ++number);
+    const std::vector<std::string> cells = cells_of(text.substr(begin, end - begin), line);
+    begin = end + 1;
     if (form == nullptr) {
       const auto found = std::ranges::find(forms_, cells, &Form::columns);
       if (found == forms_.end()) {

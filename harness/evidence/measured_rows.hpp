@@ -18,7 +18,7 @@ struct EvidenceRow {
   PublishedPoint point;           // `paper` is the set of a measured row, `where` its source
   Json columns = Json::object();  // measured rows: all columns except value, source and ignored ones
   Json curves = Json::array();    // measured rows: the form's {"along": COLUMN, "with": [COLUMN...]}
-  bool by_shape = false;          // divided by the median of its source and cluster
+  bool by_shape = false;          // divided by the median of its group (shape_group)
   std::string not_run;            // why it cannot run; empty if it can
 };
 
@@ -37,7 +37,11 @@ class MeasuredForms {
  private:
   struct Run {
     Json when, options;
-    std::string benchmark, metric, not_modelled;
+    std::string benchmark, metric;
+    Json profile;      // values of parameters of the cluster's profile: {"wire.mtu_bytes": 2048}
+    double scale = 1;  // the value of the row times this is in the unit of the metric
+    bool by_shape = false;
+    std::string not_modelled;
   };
   struct Form {
     std::string set, file, cluster, value;
@@ -48,7 +52,6 @@ class MeasuredForms {
   static Form read_form(const Json& json, const std::string& where);
   EvidenceRow make_row(const Form& form, const Json& cells, const std::string& where) const;
 
-  std::vector<std::string> by_shape_;
   std::vector<Form> forms_;
   std::filesystem::path folder_;
 };

@@ -99,6 +99,29 @@ std::string cluster_table(const std::vector<EvidenceOutcome>& outcomes, std::siz
   return table.text(width);
 }
 
+// Latencies and large messages, which tables by cluster would hide among rates of small messages. Empty: another kind.
+std::string kind_of(const EvidenceOutcome& outcome) {
+  constexpr std::int64_t kPage = 4096, kLarge = 65536;
+  const auto size = outcome.row->columns.value("size_bytes", std::int64_t{0});
+  if (outcome.row->point.run.result_key.starts_with("lat_")) {
+    return size < kPage ? "latency below 4 KB" : "latency of 4 KB and more";
+  }
+  return size < kLarge ? "" : "rate of 64 KB and more";
+}
+
+std::string kind_table(const std::vector<EvidenceOutcome>& outcomes, std::size_t width) {
+  TextTable table({{"", {{"measured rows", true}}}, {"error in %", {{"rows"}, {"median"}, {"90 %"}, {"worst"}}}});
+  bool any = false;
+  for (const auto& [kind, rows] : grouped(outcomes, kind_of)) {
+    if (kind.empty()) continue;
+    any = true;
+    std::vector<std::string> cells{kind};
+    for (std::string& cell : figure_cells(figures_of(rows))) cells.push_back(std::move(cell));
+    table.add_row(std::move(cells));
+  }
+  return any ? table.text(width) + "\n" : "";
+}
+
 std::string number_or_none(const std::optional<double>& value) {
   return value ? fmt::format("{:g}", *value) : "none";
 }
@@ -161,7 +184,7 @@ std::vector<std::vector<std::size_t>> draw_units(const std::vector<EvidenceRow>&
       units.push_back({i});
       continue;
     }
-    std::vector<std::size_t>& waiting = shapes[rows[i].point.where + " " + rows[i].point.cluster];
+    std::vector<std::size_t>& waiting = shapes[shape_group(rows[i])];
     waiting.push_back(i);
     if (waiting.size() == kMinShapeRows) units.push_back(std::exchange(waiting, {}));
   }
@@ -209,7 +232,8 @@ bool Validation::good() const {
 }
 
 std::string validation_summary(const Validation& validation, std::size_t width) {
-  std::string text = slice_table(validation.outcomes, width) + "\n" + cluster_table(validation.outcomes, width) + "\n";
+  std::string text = slice_table(validation.outcomes, width) + "\n" + cluster_table(validation.outcomes, width) + "\n" +
+                     kind_table(validation.outcomes, width);
   const std::vector<BendPair> all = compare_bends(validation.curves);
   if (!all.empty()) text += bend_table(all, width) + "\n";
   return text + fitted_lines(validation.fitted) + missing_lines(validation.outcomes);

@@ -27,7 +27,8 @@ RowRun run_of(const PublishedPoint& row, const PublishedRun& run) {
           .benchmark = run.benchmark,
           .params = run.params(),
           .result_key = run.result_key,
-          .on_host = row.on_host};
+          .on_host = row.on_host,
+          .profile = row.profile};
 }
 
 // The runs repeated for each value of the option; runs with the same value are adjacent.
@@ -59,7 +60,7 @@ double run_value(const std::string& id, const RowRun& run, const Record& record)
 }  // namespace
 
 std::string RowRun::identity() const {
-  return cluster + " " + benchmark + " " + dump_json(params);
+  return cluster + " " + dump_json(profile) + " " + benchmark + " " + dump_json(params);
 }
 
 std::string RowRun::text() const {

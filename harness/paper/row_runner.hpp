@@ -19,6 +19,7 @@ struct RowRun {
   Json params;
   std::string result_key;
   bool on_host = false;
+  Json profile = Json::object();  // PublishedPoint::profile
 
   // "sim:CLUSTER" or "host".
   std::string fabric() const;

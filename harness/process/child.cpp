@@ -7,33 +7,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
 
 #include "common/error.hpp"
+#include "common/text.hpp"
 
 namespace verbscope {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Output is copied to records and terminals, so each byte that is not printable ASCII becomes '?'.
-std::string printable(std::string line) {
-  std::ranges::replace_if(
-      line, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  return line;
-}
-
-// The strings in execve's format, with a null at the end. The pointers are valid as long as the strings.
-std::vector<char*> c_strings(const std::vector<std::string>& strings) {
-  std::vector<char*> out;
-  for (const std::string& each : strings) out.push_back(const_cast<char*>(each.c_str()));
-  out.push_back(nullptr);
-  return out;
-}
 
 // The program that the child executes. Prepared before the fork, because only async-signal-safe calls are allowed after
 // it.
@@ -134,8 +119,8 @@ std::string Child::end_and_last_line() const {
 
 std::vector<std::string> Child::tail() const {
   std::vector<std::string> lines(tail_.begin(), tail_.end());
-  if (!stdout_partial_.empty()) lines.push_back(printable(stdout_partial_));
-  if (!stderr_partial_.empty()) lines.push_back(printable(stderr_partial_));
+  if (!stdout_partial_.empty()) lines.push_back(printable_ascii(stdout_partial_));
+  if (!stderr_partial_.empty()) lines.push_back(printable_ascii(stderr_partial_));
   return lines;
 }
 
@@ -153,7 +138,7 @@ void Child::end(std::chrono::milliseconds patience) {
 
 void Child::add_tail_line(std::string line) {
   if (line.ends_with('\r')) line.pop_back();
-  tail_.push_back(printable(std::move(line)));
+  tail_.push_back(printable_ascii(std::move(line)));
   if (tail_.size() > kTailLines) tail_.pop_front();
 }
 

@@ -16,18 +16,6 @@
 namespace verbscope {
 namespace {
 
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
 bool is_benchmark(const std::string& name) {
   const std::vector<std::string> names = benchmark_names();
   return std::ranges::find(names, name) != names.end();
@@ -59,7 +47,7 @@ void apply_settings(Sweep& sweep, const LoadOptions& options) {
   for (const std::string& setting : options.vary) {
     apply(sweep, setting, "--vary", [&sweep](const OptionSpec& option, const std::string& text) {
       std::vector<Json> values;
-      for (const std::string& each : split_at_commas(text)) values.push_back(value_of(option, each, "--vary"));
+      for (const std::string& each : split(text, ',')) values.push_back(value_of(option, each, "--vary"));
       vary_key(sweep, option.name, std::move(values));
     });
   }
@@ -80,7 +68,7 @@ Sweep read_sweep(const std::string& name) {
   if (const auto path = sweep_file(name)) return parse_sweep(read_text_file(*path), path->string());
   Sweep sweep;
   sweep.where = name;
-  sweep.benchmarks = split_at_commas(name);
+  sweep.benchmarks = split(name, ',');
   return sweep;
 }
 
@@ -107,7 +95,7 @@ std::set<std::string> lines_of(const std::filesystem::path& path) {
 }  // namespace
 
 std::optional<std::filesystem::path> sweep_file(const std::string& name) {
-  const std::vector<std::string> names = split_at_commas(name);
+  const std::vector<std::string> names = split(name, ',');
   if (std::ranges::all_of(names, is_benchmark)) return std::nullopt;
   const std::vector<std::string> sweeps = list_configs("sweeps");
   const std::string meant = did_you_mean(name, benchmark_names());

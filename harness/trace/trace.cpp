@@ -22,6 +22,7 @@
 #include "common/paths.hpp"
 #include "common/record.hpp"
 #include "common/terminal.hpp"
+#include "common/text.hpp"
 #include "drivers_patch/summary.hpp"
 #include "harness/process/temp_folder.hpp"
 #include "harness/trace/trace_record.hpp"
@@ -85,13 +86,6 @@ std::vector<std::string> environment_of(const std::filesystem::path& folder, con
   return variables;
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> out;
-  for (const std::string& each : strings) out.push_back(const_cast<char*>(each.c_str()));
-  out.push_back(nullptr);
-  return out;
-}
-
 sigset_t awaited_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -114,8 +108,8 @@ TracedProgram::TracedProgram(const std::vector<std::string>& arguments, const st
   sigaddset(&by_default, SIGXFSZ);
   posix_spawnattr_setsigdefault(&attributes, &by_default);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  const int error = posix_spawnp(&pid_, arguments[0].c_str(), nullptr, &attributes, pointers(arguments).data(),
-                                 pointers(variables).data());
+  const int error = posix_spawnp(&pid_, arguments[0].c_str(), nullptr, &attributes, c_strings(arguments).data(),
+                                 c_strings(variables).data());
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);

@@ -248,8 +248,7 @@ Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& p
       fetcher_(engine, bus, profile.nic, counts, events_, scheduler_, seed),
       completer_(fabric, pool.memory(), fetcher_, recvs, units, cqes),
       retransmitter_(engine, profile.nic, ethernet.ack_timeout_ps, events_, scheduler_, fetcher_, completer_),
-      packets_(bus, fabric, pool, profile, counts, events_, memory, congestion, scheduler_, completer_,
-               node),
+      packets_(bus, fabric, pool, profile, counts, events_, memory, congestion, scheduler_, completer_, node),
       processor_(engine, profile.nic, memory, scheduler_, fetcher_, packets_, completer_, retransmitter_),
       answers_(engine, bus, fabric, pool.memory(), profile.nic, counts, events_, memory, payload_writer, units,
                scheduler_, fetcher_, completer_, retransmitter_) {}

@@ -154,22 +154,20 @@ bool ReceivingUnits::refuse_front(SimQp& qp) {
   return true;
 }
 
-// None of the helpers is taken from a QP that waits.
+// All units move an equal share of the chunks, at least one. None of the helpers is taken from a QP that waits.
 Picos ReceivingUnits::occupy_with_helpers(SimQp& qp, const PacketWork& work) {
   ReceivingUnit& unit = of(qp);
-  std::uint32_t helpers = 0;
-  for (; helpers + 1 < work.chunks && line_.empty() && !idle_.empty(); ++helpers) {
-    const std::uint32_t number = idle_.take_any();
-    units_[number].helper = std::exchange(unit.helper, number);
+  std::uint32_t units = 1;
+  for (; units < work.chunks && line_.empty() && !idle_.empty(); ++units) {
+    const std::uint32_t helper = idle_.take_any();
+    units_[helper].helper = std::exchange(unit.helper, helper);
   }
-  const Picos share =
-      std::min(work.all_chunks, work.full_chunk * static_cast<std::int64_t>(divide_up(work.chunks, helpers + 1)));
-  const Picos end = occupy(qp, work.alone + share);
+  const Picos share = std::min(work.all_chunks, std::max(work.full_chunk, work.all_chunks / units));
   for (std::uint32_t each = unit.helper; each != ReceivingUnit::kNoUnit; each = units_[each].helper) {
-    units_[each].time.busy += (work.all_chunks - share) / static_cast<std::int64_t>(helpers);
+    units_[each].time.busy += share;
+    qp.arrivals.time.busy += share;
   }
-  qp.arrivals.time.busy += work.all_chunks - share;
-  return end;
+  return occupy(qp, work.alone + share);
 }
 
 void ReceivingUnits::note_waited(ReceivingUnit& unit) {

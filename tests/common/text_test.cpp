@@ -55,6 +55,25 @@ TEST(NumberFrom, RefusesANumberOutsideItsRange) {
   EXPECT_EQ(number_from<std::uint64_t>("-1"), std::nullopt);
 }
 
+TEST(Split, KeepsEmptyParts) {
+  EXPECT_THAT(split("a,b", ','), ElementsAre("a", "b"));
+  EXPECT_THAT(split(",a,,", ','), ElementsAre("", "a", "", ""));
+  EXPECT_THAT(split("", ','), ElementsAre(""));
+}
+
+TEST(PrintableAscii, ReplacesEachOtherByte) {
+  EXPECT_EQ(printable_ascii("a b~\n\x1b\x7f\xc3\xa4"), "a b~?????");
+}
+
+TEST(CStrings, EndWithANull) {
+  const std::vector<std::string> strings{"one", ""};
+  const std::vector<char*> pointers = c_strings(strings);
+  ASSERT_EQ(pointers.size(), 3u);
+  EXPECT_STREQ(pointers[0], "one");
+  EXPECT_STREQ(pointers[1], "");
+  EXPECT_EQ(pointers[2], nullptr);
+}
+
 TEST(Wrap, BreaksAtBlanksAndInsideLongWords) {
   EXPECT_THAT(wrap_words("one two three", 8), ElementsAre("one two", "three"));
   EXPECT_THAT(wrap_words("one two three", 7), ElementsAre("one two", "three"));

@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr const char* kForms = R"({"schema": "verbscope.measured/1", "by_shape": ["abc"], "forms": [
+constexpr const char* kForms = R"({"schema": "verbscope.measured/1", "forms": [
   {"set": "toy", "file": "toy.csv", "cluster": "$cluster", "value": "mops", "ignored": ["spread"],
    "columns": ["cluster", "verb", "window", "batch", "mops", "spread", "source"],
    "curves": [{"along": "window", "with": ["batch"]}],
@@ -20,6 +20,8 @@ constexpr const char* kForms = R"({"schema": "verbscope.measured/1", "by_shape":
      {"benchmark": "send_rate", "metric": "rate_mops", "options": {"size": "$window", "connection": "RC"}},
      {"when": {"verb": ["WRITE"]}, "options": {"post_list": 1}},
      {"when": {"source": ["~uc_"]}, "options": {"connection": "UC"}},
+     {"when": {"source": ["~abc"]}, "by_shape": true},
+     {"when": {"verb": ["LATENCY"]}, "metric": "lat_p50_ns", "scale": 1000, "profile": {"wire.mtu_bytes": "$batch"}},
      {"when": {"verb": ["CAS"]}, "not_modelled": "not modelled: no CAS"}]}]})";
 
 std::vector<EvidenceRow> rows_of(const std::string& lines) {
@@ -59,6 +61,18 @@ TEST(MeasuredRows, UnknownFormOrInvalidLineIsAOneLineError) {
             R"(t.csv:2: mops: expected a number above 0, got "fast")");
 }
 
+TEST(MeasuredRows, QuotedCellsMayContainCommas) {
+  EXPECT_EQ(rows_of("cib,READ,8,4,12.5,0.1,\"run, \"\"a\"\"\"\n")[0].point.where, "run, \"a\"");
+  EXPECT_EQ(error_of([] { rows_of("cib,READ,8,4,12.5,0.1,\"run\n"); }), "t.csv:2: a quote has no end");
+}
+
+TEST(MeasuredRows, FormsScaleValuesAndChangeTheProfile) {
+  const EvidenceRow row = rows_of("cib,LATENCY,8,2048,1.5,0,a\n")[0];
+  EXPECT_EQ(row.point.value, 1500);
+  EXPECT_EQ(row.point.run.result_key, "lat_p50_ns");
+  EXPECT_EQ(row.point.profile, Json::parse(R"({"wire.mtu_bytes": 2048})"));
+}
+
 // The files that ship, and the programs that there will be.
 TEST(MeasuredRows, EveryInstalledRowIsARun) {
   std::map<std::string, int> sets;
@@ -66,6 +80,7 @@ TEST(MeasuredRows, EveryInstalledRowIsARun) {
     if (row.columns.empty()) continue;
     ++sets[row.point.paper];
     EXPECT_EQ(runs_of(row.point).size(), 1u) << row.point.id;
+    if (row.point.paper == "perftest") continue;
     const bool read = row.columns.at("verb") == "READ";
     const Json options = row.point.run.params();
     EXPECT_TRUE(row.point.run.benchmark == (read ? "read_rate" : "write_rate") ||
@@ -77,6 +92,7 @@ TEST(MeasuredRows, EveryInstalledRowIsARun) {
   }
   EXPECT_EQ(sets["rc-swarm"], 288);
   EXPECT_EQ(sets["connectx6"], 219);
+  EXPECT_EQ(sets["perftest"], 68);
 }
 
 TEST(Evidence, RowWithoutProfileProgramOrOptionIsNotRun) {
@@ -119,6 +135,19 @@ TEST(Evidence, EachDistinctRunHappensOnceAndAFailureAffectsOnlyItsRow) {
   EXPECT_EQ(outcomes[1].error_percent, -50);  // 10 for 20
   EXPECT_FALSE(outcomes[2].error_percent);
   EXPECT_THAT(outcomes[2].failure, HasSubstr("exit status 3"));
+}
+
+TEST(Evidence, RunsARowOnAVariantOfTheProfile) {
+  const FakeBenchmark fake(
+      "for a in \"$@\"; do case \"$a\" in --fabric=sim:*) cp \"${a#*sim:}\" $dir/profile;; esac; done\n"
+      "cat \"$record\" >> \"$out\"");
+  const EvidenceRuns runs{
+      .folder = fake.folder(), .fabric = [](const std::string& name) { return "sim:" + name; }, .finished = {}};
+  auto rows = rows_of("cib,LATENCY,8,2048,1.5,0,a\n");
+  run_evidence(rows, runs);
+  EXPECT_EQ(Json::parse(read_text(fake.file("profile")))["wire"]["mtu_bytes"]["value"], 2048);
+  rows[0].point.profile = Json{{"wire.no_such", 1}};
+  EXPECT_THAT(error_of([&] { run_evidence(rows, runs); }), HasSubstr("no parameter wire.no_such"));
 }
 
 TEST(Evidence, RowsOfOlderCommitsCountByShape) {
@@ -207,6 +236,10 @@ TEST(Validation, TextHasEveryRowWithErrorOrReason) {
               testing::ContainsRegex("cib +measured +prediction +\\| +2 +5\\.0 +10\\.0 +10\\.0 \\| met"));
   EXPECT_THAT(validation_rows(validation),
               testing::ContainsRegex("window=8 batch=4 +\\| +10 +9\\.00 +-10\\.0 \\| prediction"));
+  EXPECT_THAT(validation_summary(validation), testing::Not(HasSubstr("of 64 KB and more")));
+  rows[0].columns["size_bytes"] = 65536;
+  EXPECT_THAT(validation_summary(validation),
+              testing::ContainsRegex("rate of 64 KB and more +\\| +1 +10\\.0 +10\\.0 +10\\.0"));
   rows[1].not_run = "no profile";
   validation.outcomes = outcomes_of(rows, {5, 10});
   EXPECT_FALSE(validation.good());

@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
         "echo_rate --mode write_send -c UC -I 60 -l 16 --threads 4 -q 4 -D 4ms",
         "echo_rate --mode write_send -c RC -l 16 --threads 4 -q 4 -D 4ms",
         "echo_rate --mode send_send -c UD -I 60 -l 16 --threads 4 -q 4 -D 4ms",
-        "echo_rate --mode send_send -c UC -I 60 -l 8 -q 8 -D 4ms", "write_visibility", "write_visibility -s 64",
+        "echo_rate --mode send_send -c UC -I 60 -l 8 -q 7 -D 4ms", "write_visibility", "write_visibility -s 64",
         "sequencer --design herd --threads 4 -D 4ms", "sequencer --design herd --batching --threads 4 -q 3 -D 4ms",
         "sequencer --design spec --threads 4 -D 4ms", "sequencer --design spec --batching --threads 4 -D 4ms",
         "sequencer --design atomic -D 4ms", "kv_atomic --put_percent 0 --keys 16384 --pages 2m -q 8 -D 4ms",

@@ -202,7 +202,7 @@ TEST(Units, ReceivingCostsTimeForPayloadAndCompletion) {
   EXPECT_EQ(pair.cluster.usage_times(1).responder_units.front().busy, 2 * nic.receive_packet + 3 * nic.receive_dma);
 }
 
-// Four chunks of four lines. The unit of the packet moves two, and the other two units one each.
+// Four chunks of four lines: each of three units moves a third of them.
 TEST(Units, IdleUnitsMoveChunksOfALongPayload) {
   Profile profile = steady_profile();
   profile.nic.responder_units = 3;
@@ -214,9 +214,9 @@ TEST(Units, IdleUnitsMoveChunksOfALongPayload) {
   pair.pass(kLong);
   std::vector<Picos> busy;
   for (const UnitTime& unit : pair.cluster.usage_times(1).responder_units) busy.push_back(unit.busy);
-  const Picos chunk = profile.nic.receive_dma + 3 * profile.nic.receive_line;
+  const Picos share = 4 * (profile.nic.receive_dma + 3 * profile.nic.receive_line) / 3;
   const Picos alone = profile.nic.receive_packet + profile.nic.receive_dma;  // with the DMA of the CQE
-  EXPECT_THAT(busy, testing::UnorderedElementsAre(alone + 2 * chunk, chunk, chunk));
+  EXPECT_THAT(busy, testing::UnorderedElementsAre(alone + share, share, share));
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ TEST(FitRows, ArePublishedCalibrationRowsAndDrawnMeasuredRows) {
   EXPECT_GE(taken[1], 5u);
   EXPECT_EQ(taken, rows_to_fit(rows, "cib", {.rows = 60, .seed = 1}));
   EXPECT_NE(taken, rows_to_fit(rows, "cib", {.rows = 60, .seed = 2}));
+  EXPECT_EQ(rows_to_fit(rows, "cib", {.rows = 60, .seed = 1, .set = "no such set"}), (std::vector<std::size_t>{0}));
   rows[5].by_shape = true;  // alone, it has no shape
   EXPECT_EQ(rows_to_fit({rows.begin(), rows.begin() + 6}, "cib", {.rows = 60, .seed = 1}),
             (std::vector<std::size_t>{0}));
@@ -79,6 +80,9 @@ TEST(FitRows, ArePublishedCalibrationRowsAndDrawnMeasuredRows) {
 TEST(FitRows, JointFitNameParsesBack) {
   const JointFitName name{.rows = 60, .seed = 7};
   EXPECT_EQ(parse_joint_fit(name.text())->seed, 7u);
+  const JointFitName of_a_set{.rows = 60, .seed = 7, .set = "rc-swarm"};
+  EXPECT_EQ(of_a_set.text(), "60 rows of rc-swarm, seed 7");
+  EXPECT_EQ(parse_joint_fit(of_a_set.text())->set, "rc-swarm");
   for (const char* other : {"atc16-t5-send-cx3", "60 rows, seed x", " rows, seed 1"}) {
     EXPECT_FALSE(parse_joint_fit(other)) << other;
   }
@@ -111,7 +115,7 @@ TEST(Calibrate, UnknownClusterIsAnError) {
   EXPECT_THAT(ran.err, testing::AllOf(testing::StartsWith("calibrate: "), testing::HasSubstr("cibb")));
 }
 
-// ConnectX has two parameters and two rows: a parameter that is off by half comes back, to a tenth of that, and only
+// ConnectX has two parameters and three rows: a parameter that is off by half comes back, to a tenth of that, and only
 // when asked to.
 TEST(Calibrate, FitsAndWritesWithWriteOption) {
   TempFolder folder;
@@ -125,7 +129,7 @@ TEST(Calibrate, FitsAndWritesWithWriteOption) {
   const Ran ran = run({profile, "--known_within", "0"}, kCalibrate);
   EXPECT_EQ(ran.end, "exit status 0") << ran.err;
   EXPECT_THAT(ran.out,
-              testing::ContainsRegex("^cx: 2 parameters, no known values, 2 rows, seed 1; .* at most 2 h 00 min, "
+              testing::ContainsRegex("^cx: 2 parameters, no known values, 3 rows, seed 1; .* at most 2 h 00 min, "
                                      "at least about [0-9.]+ (s|min)"));
   EXPECT_THAT(ran.out, testing::ContainsRegex("atc16-t5-recv-cx .* -[0-9.]+ +[-+]?[0-9.]+ "));
   EXPECT_THAT(ran.out, testing::HasSubstr("error of rows left out"));
