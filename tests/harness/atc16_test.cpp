@@ -35,7 +35,7 @@ TEST(Atc16, EveryPublishedFigureIsWithinItsLimit) {
   EXPECT_EQ(ran.out.find("FAILED"), std::string::npos) << ran.out << ran.err;
   EXPECT_EQ(ran.out.find("OFF by"), std::string::npos) << ran.out;
   EXPECT_THAT(ran.out, testing::ContainsRegex("23 calibrated .*; 11 predicted .*; 2 of 36 rows not run"));
-  EXPECT_EQ(read_results(folder.file("r")).records.size(), 31u);  // 30 rows run, one of which is a difference of two
+  EXPECT_EQ(read_results(folder.file("r")).records.size(), 31u);  // 30 rows; one of them needs two runs
 }
 
 // Section 4.2: with one QP a batch waits for that QP's processing unit; several QPs use several units.

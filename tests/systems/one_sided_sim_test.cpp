@@ -62,7 +62,7 @@ TEST(OneSidedStores, ARateDoesNotDependOnTheWindowWhereTranslationsMiss) {
   EXPECT_NEAR(short_mops, long_mops, 0.01 * long_mops);
 }
 
-// An answer by WRITE can end many PUTs, of which a thread takes no more than it has left.
+// One answer by WRITE can end many PUTs. A thread counts only those that it still needs.
 TEST(OneSidedStores, MeasureExactlyTheOperationsOfTheGoal) {
   for (const std::string options : {"--store farm --emulate --fabric sim:cx3 --client_threads 1 --window 64",
                                     "--store farm --fabric sim:cx3 --client_threads 2",
