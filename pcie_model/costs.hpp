@@ -2,9 +2,7 @@
 // wire, and TLPs of its DMA transfers and MMIO writes.
 #pragma once
 
-#include <array>
-#include <cstddef>
-
+#include "common/members.hpp"
 #include "common/pcie_events.hpp"
 #include "common/units.hpp"
 #include "wire/packet.hpp"
@@ -64,15 +62,5 @@ PciePerOp mmio_doorbell(const PcieLink& link, Bytes size);
 // bytes apart, beginning at 0. A read across the end of the ring counts as two. Precondition: `length` <= `ring`,
 // `step` > 0.
 PciePerOp ring_read_mean(const PcieLink& link, Bytes ring, Bytes step, Bytes length);
-
-// sum += weight * part, member by member: PciePerOp or CpuStores.
-template <class Costs>
-void add_weighted(Costs& sum, const Costs& part, double weight) {
-  std::array<const double*, sizeof(Costs) / sizeof(double)> parts{};
-  std::size_t next = 0;
-  Costs::each(part, [&](const char*, const double& value) { parts[next++] = &value; });
-  next = 0;
-  Costs::each(sum, [&](const char*, double& value) { value += weight * *parts[next++]; });
-}
 
 }  // namespace verbscope

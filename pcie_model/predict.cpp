@@ -78,7 +78,7 @@ PciePerOp by_packets(PciePerOp (*transfer)(const PcieLink&, std::uint64_t, Bytes
   const std::uint64_t begin = shape.payload_offset.value, mtu = cluster.mtu.value;
   PciePerOp cost;
   add_weighted(cost, transfer(cluster.pcie, begin, cluster.mtu), static_cast<double>(shape.payload.value / mtu));
-  add_weighted(cost, transfer(cluster.pcie, begin, Bytes(shape.payload.value % mtu)), 1);
+  add_weighted(cost, transfer(cluster.pcie, begin, Bytes(shape.payload.value % mtu)), 1.0);
   return cost;
 }
 
@@ -116,7 +116,7 @@ void add_recv(const ClusterWire& cluster, const VerbShape& shape, Prediction& ou
   out.method = PostMethod::doorbell_record;
   const PciePerOp fetch = ring_read_mean(cluster.pcie, stride * slots, stride * group, stride * group);
   add_weighted(out.pcie, fetch, 1.0 / static_cast<double>(group));
-  add_weighted(out.pcie, dma_write(cluster.pcie, 0, cluster.cqe_bytes), 1);
+  add_weighted(out.pcie, dma_write(cluster.pcie, 0, cluster.cqe_bytes), 1.0);
 
   out.cpu.ring_bytes = static_cast<double>(kRecvStride.value);
   out.cpu.record_bytes = static_cast<double>(facts(cluster.family).recv_doorbell_record.value) / shape.post_list;
@@ -137,10 +137,11 @@ PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, co
           shape.begin_blocks > 0 ? kWqeBlock * static_cast<std::uint64_t>(shape.begin_blocks) : each * step;
       add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, begin, each * list), 1.0 / shape.post_list);
     } else {  // gaps between WQEs are not read, so each WQE is a separate read
-      add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride, each), 1);
+      add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride, each), 1.0);
     }
   }
-  if (facts(shape.verb).carries_payload && !shape.inlined) add_weighted(reads, by_packets(dma_read, cluster, shape), 1);
+  if (facts(shape.verb).carries_payload && !shape.inlined)
+    add_weighted(reads, by_packets(dma_read, cluster, shape), 1.0);
   return reads;
 }
 
@@ -248,9 +249,9 @@ Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape)
   out.method = blueflame ? PostMethod::blueflame : PostMethod::doorbell;
 
   const PciePerOp reads = requester_reads(cluster, shape, wqe, out.method);
-  add_weighted(out.pcie, reads, 1);
+  add_weighted(out.pcie, reads, 1.0);
   if (out.method == PostMethod::blueflame) {
-    add_weighted(out.pcie, mmio_lines(cluster.pcie, wqe.lines()), 1);
+    add_weighted(out.pcie, mmio_lines(cluster.pcie, wqe.lines()), 1.0);
   } else {
     add_weighted(out.pcie, mmio_doorbell(cluster.pcie, cluster.doorbell_bytes), 1.0 / shape.post_list);
   }
@@ -280,7 +281,7 @@ Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) 
   out.role = "receiver";
   out.shape = shape;
   add_recv(cluster, shape, out);
-  if (!arrives_in_cqe(cluster, shape)) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1);
+  if (!arrives_in_cqe(cluster, shape)) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1.0);
 
   const Bytes received =
       request_bytes(Verb::send, shape.transport, shape.payload, has_immediate(shape), cluster.mtu, cluster.link_type);
@@ -300,9 +301,9 @@ Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape)
   if (shape.immediate) add_recv(cluster, shape, out);
 
   PciePerOp reads;
-  if (verb.wants_response) add_weighted(reads, by_packets(dma_read, cluster, shape), 1);
-  add_weighted(out.pcie, reads, 1);
-  if (verb.carries_payload || verb.atomic) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1);
+  if (verb.wants_response) add_weighted(reads, by_packets(dma_read, cluster, shape), 1.0);
+  add_weighted(out.pcie, reads, 1.0);
+  if (verb.carries_payload || verb.atomic) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1.0);
 
   const Bytes received =
       request_bytes(shape.verb, shape.transport, shape.payload, shape.immediate, cluster.mtu, cluster.link_type);
@@ -360,9 +361,9 @@ Prediction predict_together(const std::string& role, const std::vector<Predicted
 Prediction with_completion_events(const Prediction& prediction, double per_op) {
   const PcieLink& link = prediction.wire.pcie;
   Prediction event;
-  add_weighted(event.pcie, mmio_doorbell(link, kArmDoorbell), 1);
-  add_weighted(event.pcie, dma_write(link, 0, kEventQueueEntry), 1);
-  add_weighted(event.pcie, dma_write(link, 0, kInterruptMessage), 1);
+  add_weighted(event.pcie, mmio_doorbell(link, kArmDoorbell), 1.0);
+  add_weighted(event.pcie, dma_write(link, 0, kEventQueueEntry), 1.0);
+  add_weighted(event.pcie, dma_write(link, 0, kInterruptMessage), 1.0);
   event.cpu.mmio_bytes = static_cast<double>(kArmDoorbell.value);
   event.cpu.stores = 1;
   set_bounds(event, prediction.wire, {});

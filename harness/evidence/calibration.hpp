@@ -20,25 +20,11 @@ struct CalibratedParameter {
   std::string row;
   bool integer = false;
   double value = 0;
-
-  // True if the name marks a fraction, which is at most 1.
-  bool is_share() const;
 };
 
 // The calibrated numbers of a profile, in the order of the file, without calibrated names. Throws Error if one is not
 // above 0 or has no row.
 std::vector<CalibratedParameter> calibrated_parameters(const Json& profile, const std::string& where);
-
-// The value as stored in a profile: a whole number, or five significant digits.
-double rounded_value(const CalibratedParameter& parameter, double value);
-
-// The profile with these parameter values, rounded. Precondition: one value per parameter.
-Json with_values(Json profile, const std::vector<CalibratedParameter>& parameters, const std::vector<double>& values);
-
-// The text of a profile with the values of `profile` for these parameters and with `row` as the data of their fit.
-// Nothing else changes. Throws Error if a parameter cannot be found in the text.
-std::string replace_parameters(std::string text, const std::vector<CalibratedParameter>& parameters, Json profile,
-                               const std::string& row, const std::string& where);
 
 // Name of a joint fit of a cluster in the parameters of a profile: "60 rows, seed 1", or "60 rows of rc-swarm, seed 1"
 // if the measured rows are of one set.
@@ -58,9 +44,6 @@ std::optional<JointFitName> parse_joint_fit(const std::string& text);
 // in all. Rows that count by shape are dropped if the draw has too few of their source.
 std::vector<std::size_t> rows_to_fit(const std::vector<EvidenceRow>& rows, const std::string& cluster,
                                      const JointFitName& fit);
-
-// Divides 0 to size - 1 at random into `count` disjoint parts whose sizes differ by at most one.
-std::vector<std::vector<std::size_t>> folds(std::size_t size, std::size_t count, std::uint64_t seed);
 
 // Number of calibrated parameters in a cluster's profile, and of the rows that they were fitted to.
 struct FittedCluster {

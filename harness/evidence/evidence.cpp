@@ -99,15 +99,20 @@ void set_not_run_reasons(std::vector<EvidenceRow>& rows, Programs& programs) {
   }
 }
 
-std::vector<std::size_t> draw_numbers(std::size_t size, std::size_t count, std::uint64_t seed) {
+std::vector<std::size_t> shuffled(std::size_t size, std::size_t count, std::uint64_t seed) {
   std::vector<std::size_t> all(size);
   std::iota(all.begin(), all.end(), 0);
   std::mt19937_64 random(seed);
   count = std::min(count, size);
   for (std::size_t i = 0; i < count; ++i) std::swap(all[i], all[i + random() % (size - i)]);
   all.resize(count);
-  std::ranges::sort(all);
   return all;
+}
+
+std::vector<std::size_t> draw_numbers(std::size_t size, std::size_t count, std::uint64_t seed) {
+  std::vector<std::size_t> drawn = shuffled(size, count, seed);
+  std::ranges::sort(drawn);
+  return drawn;
 }
 
 std::map<std::string, RowRun> distinct_runs(const std::vector<EvidenceRow>& rows) {

@@ -40,7 +40,9 @@ class Programs {
 // Rows that already have a reason keep it.
 void set_not_run_reasons(std::vector<EvidenceRow>& rows, Programs& programs);
 
-// Draws `count` different numbers below `size`, ascending; all numbers if there are fewer.
+// Draws `count` different numbers below `size` in random order; all numbers if there are fewer. draw_numbers:
+// ascending.
+std::vector<std::size_t> shuffled(std::size_t size, std::size_t count, std::uint64_t seed);
 std::vector<std::size_t> draw_numbers(std::size_t size, std::size_t count, std::uint64_t seed);
 
 struct EvidenceRuns {

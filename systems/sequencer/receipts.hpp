@@ -73,17 +73,6 @@ struct ReceiptCounts {
   std::uint64_t disordered = 0;   // values below one that their client had when it sent the request
   std::uint64_t fingerprint = 0;  // sum of mix() over all values
 
-  ReceiptCounts& operator+=(const ReceiptCounts& other) {
-    asked += other.asked;
-    answers += other.answers;
-    surplus += other.surplus;
-    retries += other.retries;
-    repeated += other.repeated;
-    disordered += other.disordered;
-    fingerprint += other.fingerprint;
-    return *this;
-  }
-
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
     visit("asked", self.asked);

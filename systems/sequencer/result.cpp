@@ -4,6 +4,7 @@
 
 #include "common/error.hpp"
 #include "common/histogram.hpp"
+#include "common/members.hpp"
 #include "microbench/run/console.hpp"
 #include "pcie_model/predict.hpp"
 #include "systems/rpc/server.hpp"
@@ -21,7 +22,7 @@ Json client_json(const std::vector<const Receipts*>& all, const SequencerOptions
   Histogram latency;
   std::uint64_t next = options.start_value;
   for (const Receipts* one : all) {
-    sum += *one;
+    add_weighted<ReceiptCounts>(sum, *one, std::uint64_t{1});
     latency.merge(one->latency);
     next = std::max(next, one->next);
   }

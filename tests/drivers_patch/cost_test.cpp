@@ -37,12 +37,12 @@ PciePerOp modelled(const ClusterWire& cluster, const VerbShape& shape, const Pre
   const auto add_packets = [&](PciePerOp (*transfer)(const PcieLink&, std::uint64_t, Bytes)) {
     for (std::uint64_t left = shape.payload.value; left > 0;) {
       const std::uint64_t part = std::min(left, cluster.mtu.value);
-      add_weighted(cost, transfer(cluster.pcie, shape.payload_offset.value, Bytes(part)), 1);
+      add_weighted(cost, transfer(cluster.pcie, shape.payload_offset.value, Bytes(part)), 1.0);
       left -= part;
     }
   };
   if (predicted.method == PostMethod::blueflame) {
-    add_weighted(cost, mmio_lines(cluster.pcie, predicted.wqe_lines), 1);
+    add_weighted(cost, mmio_lines(cluster.pcie, predicted.wqe_lines), 1.0);
   }
   if (facts(shape.verb).carries_payload && !shape.inlined) add_packets(dma_read);
   const Bytes room = inline_receive_room(cluster.family, shape.transport, shape.verb, cluster.cqe_bytes).max_payload;

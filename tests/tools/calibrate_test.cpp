@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "harness/evidence/calibration.hpp"
 #include "tests/harness/fakes.hpp"
 #include "tests/harness/program.hpp"
 #include "tests/tools/toy_profile.hpp"
+#include "tools/calibrate/parameters.hpp"
 
 namespace verbscope {
 namespace {

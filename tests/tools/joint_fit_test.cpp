@@ -7,9 +7,9 @@
 #include <numeric>
 #include <thread>
 
-#include "harness/evidence/calibration.hpp"
 #include "tests/harness/fakes.hpp"
 #include "tests/tools/toy_profile.hpp"
+#include "tools/calibrate/parameters.hpp"
 
 namespace verbscope {
 namespace {

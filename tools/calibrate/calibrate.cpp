@@ -15,6 +15,7 @@
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"
 #include "tools/calibrate/joint_fit.hpp"
+#include "tools/calibrate/parameters.hpp"
 
 namespace verbscope {
 namespace {

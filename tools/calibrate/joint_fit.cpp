@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "common/error.hpp"
-#include "harness/evidence/calibration.hpp"
+#include "tools/calibrate/parameters.hpp"
 
 namespace verbscope {
 namespace {
@@ -56,7 +56,7 @@ FitResult fit_to(const std::vector<CalibratedParameter>& parameters, const std::
     start.push_back(std::log(parameter.value));
     box.lower.push_back(start.back() - std::log(kMaxFactor));
     box.upper.push_back(start.back() + std::log(kMaxFactor));
-    if (parameter.is_share()) box.upper.back() = std::min(box.upper.back(), 0.0);
+    if (is_share(parameter)) box.upper.back() = std::min(box.upper.back(), 0.0);
   }
   const auto values_at = [&parameters](const std::vector<double>& x) {
     std::vector<double> values;
