@@ -32,6 +32,11 @@ bool is_measured(const EvidenceOutcome& outcome) {
   return !outcome.row->columns.empty();
 }
 
+// "rc-swarm on cib"; only the set if the row's machine has no profile.
+std::string set_of(const PublishedPoint& point) {
+  return point.cluster.empty() ? point.paper : fmt::format("{} on {}", point.paper, point.cluster);
+}
+
 ErrorFigures figures_of(const Rows& rows) {
   std::vector<double> errors;
   for (const EvidenceOutcome* each : rows) errors.push_back(*each->error_percent);
@@ -154,7 +159,7 @@ std::string missing_lines(const std::vector<EvidenceOutcome>& outcomes) {
   std::string failed;
   for (const EvidenceOutcome& each : outcomes) {
     const EvidenceRow& row = *each.row;
-    const std::string set = fmt::format("{} on {}", row.point.paper, row.point.cluster);
+    const std::string set = set_of(row.point);
     if (!row.not_run.empty()) ++reasons[fmt::format("{}: {}", set, row.not_run)];
     if (!each.uncounted.empty()) ++reasons[fmt::format("{}: run, not counted: {}", set, each.uncounted)];
     if (!each.failure.empty()) failed += fmt::format("FAILED: {}\n", each.failure);
@@ -245,8 +250,7 @@ std::string validation_rows(const Validation& validation) {
   std::string heading;
   for (const EvidenceOutcome& each : validation.outcomes) {
     const EvidenceRow& row = *each.row;
-    const std::string own =
-        fmt::format("{} on {}{}", row.point.paper, row.point.cluster, is_measured(each) ? ", " + row.point.where : "");
+    const std::string own = set_of(row.point) + (is_measured(each) ? ", " + row.point.where : "");
     if (heading != own) table.add_heading(own);
     heading = own;
     std::vector<std::string> cells{is_measured(each) ? row.point.what : row.point.id, row.point.value_text()};
@@ -270,7 +274,7 @@ std::string validation_page(const Validation& validation, const std::string& com
       "`configs/measured/`); ours: the simulator's. *Calibration*: a parameter may have been fitted to the row.\n"
       "*Prediction*: no parameter names the row or its source. The authors of the profiles had seen all measured rows, "
       "so\n"
-      "no row is unseen. Rows marked *shape* are divided by the median of their source and cluster. A bound that "
+      "no row is unseen. Rows marked *shape* are divided by the median of their group. A bound that "
       "holds has\n"
       "no error. A knee is the first point with 90 % of the largest value. A cliff is the point after half of the "
       "fall.\n\n"

@@ -159,15 +159,15 @@ struct alignas(64) ReceivingUnit {
   SimQp* qp = nullptr;  // whose first packet it processes, if any
   Picos free_at{0};     // end of the work that it has so far
   bool waits_for_recv = false;
-  bool waits_for_atomic = false;  // the first packet waits for an earlier atomic of its QP
-  bool translated = false;        // the addresses of the first packet have been translated
-  std::uint16_t generation = 0;   // of the QP when work on the first packet began: a reset cancels that work
-  bool repeats = false;           // the READ in front was answered before
-  std::uint32_t responses = 0;    // response packets made so far for the READ in front
-  Picos slot_wanted_at{0};        // when the atomic in front found its slot taken
-  Picos waiting_since{0};         // when the first packet began to wait, or reached the front
-  UnitTime time;
+  bool waits_for_atomic = false;   // the first packet waits for an earlier atomic of its QP
+  bool translated = false;         // the addresses of the first packet have been translated
+  std::uint16_t generation = 0;    // of the QP when work on the first packet began: a reset cancels that work
+  bool repeats = false;            // the READ in front was answered before
+  std::uint32_t responses = 0;     // response packets made so far for the READ in front
   std::uint32_t helper = kNoUnit;  // the next unit that works on the same packet
+  Picos slot_wanted_at{0};         // when the atomic in front found its slot taken
+  Picos waiting_since{0};          // when the first packet began to wait, or reached the front
+  UnitTime time;
 
   Packet& front() const { return qp->arrivals.line.front(); }
 };
