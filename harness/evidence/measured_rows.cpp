@@ -38,12 +38,20 @@ Json cell_value(const std::string& cell) {
   return cell;
 }
 
-// The value of the column for "$column", else the value itself.
+// The value of the column for "$column", that value divided by N for "$column/N", else the value itself.
 Json resolved(const Json& value, const Json& cells, const std::string& where) {
   if (!value.is_string() || !value.get<std::string>().starts_with('$')) return value;
-  const std::string column = value.get<std::string>().substr(1);
+  const std::string text = value.get<std::string>().substr(1);
+  const std::size_t slash = text.find('/');
+  const std::string column = text.substr(0, slash);
   if (!cells.contains(column)) fail("{}: no column \"{}\"", where, column);
-  return cells.at(column);
+  if (slash == std::string::npos) return cells.at(column);
+  const auto divisor = number_from<std::int64_t>(text.substr(slash + 1)).value_or(0);
+  const Json& cell = cells.at(column);
+  if (divisor <= 0 || !cell.is_number_integer() || cell.get<std::int64_t>() % divisor != 0) {
+    fail("{}: {}: \"{}\" has no whole quotient for {}", where, column, plain_text(cell), value.get<std::string>());
+  }
+  return cell.get<std::int64_t>() / divisor;
 }
 
 bool meets(const Json& when, const Json& cells) {
@@ -95,6 +103,7 @@ MeasuredForms::Form MeasuredForms::read_form(const Json& json, const std::string
                          .options = run.optional<Json>("options", Json::object()),
                          .benchmark = run.optional<std::string>("benchmark", ""),
                          .metric = run.optional<std::string>("metric", ""),
+                         .cluster = run.optional<std::string>("cluster", ""),
                          .profile = run.optional<Json>("profile", Json::object()),
                          .scale = run.optional<double>("scale", 1),
                          .by_shape = run.optional<bool>("by_shape", false),
@@ -121,6 +130,7 @@ EvidenceRow MeasuredForms::make_row(const Form& form, const Json& cells, const s
     if (!meets(run.when, cells)) continue;
     if (!run.benchmark.empty()) point.run.benchmark = run.benchmark;
     if (!run.metric.empty()) point.run.result_key = run.metric;
+    if (!run.cluster.empty()) point.cluster = run.cluster;
     if (!run.not_modelled.empty()) row.not_run = run.not_modelled;
     point.value *= run.scale;
     row.by_shape = row.by_shape || run.by_shape;

@@ -37,7 +37,7 @@ class MeasuredForms {
  private:
   struct Run {
     Json when, options;
-    std::string benchmark, metric;
+    std::string benchmark, metric, cluster;
     Json profile;      // values of parameters of the cluster's profile: {"wire.mtu_bytes": 2048}
     double scale = 1;  // the value of the row times this is in the unit of the metric
     bool by_shape = false;

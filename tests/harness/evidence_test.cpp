@@ -21,6 +21,7 @@ constexpr const char* kForms = R"({"schema": "verbscope.measured/1", "forms": [
      {"when": {"verb": ["WRITE"]}, "options": {"post_list": 1}},
      {"when": {"source": ["~uc_"]}, "options": {"connection": "UC"}},
      {"when": {"source": ["~abc"]}, "by_shape": true},
+     {"when": {"source": ["elsewhere"]}, "cluster": "cx3", "options": {"window": "$window/4"}},
      {"when": {"verb": ["LATENCY"]}, "metric": "lat_p50_ns", "scale": 1000, "profile": {"wire.mtu_bytes": "$batch"}},
      {"when": {"verb": ["CAS"]}, "not_modelled": "not modelled: no CAS"}]}]})";
 
@@ -73,6 +74,16 @@ TEST(MeasuredRows, FormsScaleValuesAndChangeTheProfile) {
   EXPECT_EQ(row.point.profile, Json::parse(R"({"wire.mtu_bytes": 2048})"));
 }
 
+TEST(MeasuredRows, FormsReplaceTheClusterAndDivideColumns) {
+  const EvidenceRow row = rows_of("cib,READ,8,4,12.5,0.1,elsewhere\n")[0];
+  EXPECT_EQ(row.point.cluster, "cx3");
+  EXPECT_EQ(row.columns.at("cluster"), "cib");
+  EXPECT_EQ(row.point.run.params().at("window"), 2);
+  EXPECT_EQ(error_of([] { rows_of("cib,READ,9,4,12.5,0.1,elsewhere\n"); }),
+            R"(t.csv:2: window: "9" has no whole quotient for $window/4)");
+  EXPECT_THAT(error_of([] { rows_of("cib,READ,all,4,12.5,0.1,elsewhere\n"); }), HasSubstr("no whole quotient"));
+}
+
 // The files that ship, and the programs that there will be.
 TEST(MeasuredRows, EveryInstalledRowIsARun) {
   std::map<std::string, int> sets;
@@ -81,9 +92,11 @@ TEST(MeasuredRows, EveryInstalledRowIsARun) {
     ++sets[row.point.paper];
     EXPECT_EQ(runs_of(row.point).size(), 1u) << row.point.id;
     if (row.point.paper == "perftest") continue;
-    const bool read = row.columns.at("verb") == "READ";
+    const bool read = row.columns.at("verb") == "READ", swap = row.columns.at("verb") == "CAS";
     const Json options = row.point.run.params();
-    EXPECT_TRUE(row.point.run.benchmark == (read ? "read_rate" : "write_rate") ||
+    EXPECT_TRUE(row.point.run.benchmark == (swap   ? "atomic_rate"
+                                            : read ? "read_rate"
+                                                   : "write_rate") ||
                 options.value("verb", "") == (read ? "read" : "write"))
         << row.point.id;
     const bool modelled = row.columns.value("allocation", "") != "work-req-throt" &&
@@ -93,6 +106,7 @@ TEST(MeasuredRows, EveryInstalledRowIsARun) {
   EXPECT_EQ(sets["rc-swarm"], 288);
   EXPECT_EQ(sets["connectx6"], 219);
   EXPECT_EQ(sets["perftest"], 68);
+  EXPECT_EQ(sets["cx5-concurrency"], 24);
 }
 
 TEST(Evidence, RowWithoutProfileProgramOrOptionIsNotRun) {
