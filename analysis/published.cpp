@@ -128,6 +128,8 @@ PublishedPoint parse_point(const Json& json, const std::string& where) {
   if (use != "calibration" && use != "prediction") fields.fail_key("use", "expected calibration or prediction");
   point.calibration = use == "calibration";
   if (fields.has("match")) parse_match(fields.at("match"), where + ": match", point);
+  point.known_miss = fields.optional<std::string>("known_miss", "");
+  if (!point.known_miss.empty() && !point.needs.empty()) fields.fail_key("known_miss", "not allowed with \"needs\"");
   if (fields.has("match") != point.needs.empty()) fail("{}: expected either \"match\" or \"needs\"", where);
   fields.reject_unknown();
   return point;
@@ -232,6 +234,10 @@ double PublishedPoint::deviation_of(double figure) const {
     const auto step = [this](double x) { return std::ranges::lower_bound(along->values, x) - along->values.begin(); };
     if (std::abs(step(figure) - step(value)) <= 1) return 0;
   }
+  return exact_deviation_of(figure);
+}
+
+double PublishedPoint::exact_deviation_of(double figure) const {
   const double deviation = deviation_percent(figure, value);
   switch (comparison) {
     case Comparison::equals:

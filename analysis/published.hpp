@@ -68,6 +68,7 @@ struct PublishedPoint {
   std::optional<double> tolerance_percent;  // the row's own limit
   bool calibration = false;                 // a simulator parameter may be calibrated on it; else only for checks
   std::string needs;                        // why it cannot be reproduced; empty if it can
+  std::string known_miss;                   // why the simulator misses it; empty if that is not known
   PublishedRun run;
   Json profile = Json::object();  // of its cluster: parameters with other values, {"wire.mtu_bytes": 2048}
   // A second run. The row's figure is then the figure of `run` divided by this one's (`over`), or minus it (`minus`).
@@ -84,6 +85,8 @@ struct PublishedPoint {
   // Deviation of `figure` from the value in percent. 0 if a bound holds, or if a position on a curve is within one step
   // of its values. Precondition: the value is known.
   double deviation_of(double figure) const;
+  // The same without the step.
+  double exact_deviation_of(double figure) const;
   // Allowed deviation in percent.
   double limit_percent() const;
   // "80", ">= 0.5"; "?" if unknown.

@@ -65,12 +65,18 @@ std::string shape_group(const EvidenceRow& row);
 // Minimum number of rows of a group that have a shape.
 inline constexpr std::size_t kMinShapeRows = 3;
 
+// Where the value of a row is expected, in the row's unit.
+struct ValueInterval {
+  double low = 0, high = 0;
+};
+
 struct EvidenceOutcome {
   const EvidenceRow* row = nullptr;
-  std::optional<double> ours;           // in the row's unit
-  std::string failure;                  // why a row that ran has no figure
-  std::optional<double> error_percent;  // signed; absent if the row counts in no error figure
-  std::string uncounted;                // why a row with a figure does not count
+  std::optional<double> ours;             // in the row's unit
+  std::string failure;                    // why a row that ran has no figure
+  std::optional<double> error_percent;    // signed; absent if the row counts in no error figure
+  std::string uncounted;                  // why a row with a figure does not count
+  std::optional<ValueInterval> interval;  // set by add_intervals
 };
 
 // The figures of the rows and their errors. Rows that count by shape are first divided by the median of their group, on

@@ -15,6 +15,8 @@
 #include "common/files.hpp"
 #include "common/terminal.hpp"
 #include "harness/evidence/evidence.hpp"
+#include "harness/evidence/intervals.hpp"
+#include "harness/evidence/misses.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"
 #include "harness/sweep/run_points.hpp"
@@ -104,27 +106,27 @@ std::string cluster_table(const std::vector<EvidenceOutcome>& outcomes, std::siz
   return table.text(width);
 }
 
-// Latencies and large messages, which tables by cluster would hide among rates of small messages. Empty: another kind.
-std::string kind_of(const EvidenceOutcome& outcome) {
-  constexpr std::int64_t kPage = 4096, kLarge = 65536;
-  const auto size = outcome.row->columns.value("size_bytes", std::int64_t{0});
-  if (outcome.row->point.run.result_key.starts_with("lat_")) {
-    return size < kPage ? "latency below 4 KB" : "latency of 4 KB and more";
-  }
-  return size < kLarge ? "" : "rate of 64 KB and more";
-}
-
 std::string kind_table(const std::vector<EvidenceOutcome>& outcomes, std::size_t width) {
-  TextTable table({{"", {{"measured rows", true}}}, {"error in %", {{"rows"}, {"median"}, {"90 %"}, {"worst"}}}});
-  bool any = false;
-  for (const auto& [kind, rows] : grouped(outcomes, kind_of)) {
-    if (kind.empty()) continue;
-    any = true;
-    std::vector<std::string> cells{kind};
+  TextTable table({{"", {{"kind", true}}},
+                   {"error in %", {{"rows"}, {"median"}, {"90 %"}, {"worst"}}},
+                   {fmt::format("in the {} % interval", kIntervalPercent), {{"predictions"}, {"inside"}, {"%"}}}});
+  const auto add = [&table](const std::string& name, const Rows& rows) {
+    std::vector<std::string> cells{name};
     for (std::string& cell : figure_cells(figures_of(rows))) cells.push_back(std::move(cell));
+    const Coverage coverage = coverage_of(rows);
+    const double percent = 100 * static_cast<double>(coverage.inside) / static_cast<double>(coverage.rows);
+    cells.push_back(fmt::format("{}", coverage.rows));
+    cells.push_back(fmt::format("{}", coverage.inside));
+    cells.push_back(coverage.rows == 0 ? "-" : fmt::format("{:.0f}", percent));
     table.add_row(std::move(cells));
+  };
+  Rows all;
+  for (const auto& [kind, rows] : grouped(outcomes, [](const EvidenceOutcome& each) { return kind_of(*each.row); })) {
+    add(kind, rows);
+    all.insert(all.end(), rows.begin(), rows.end());
   }
-  return any ? table.text(width) + "\n" : "";
+  add("all", all);
+  return table.text(width);
 }
 
 std::string number_or_none(const std::optional<double>& value) {
@@ -238,15 +240,18 @@ bool Validation::good() const {
 
 std::string validation_summary(const Validation& validation, std::size_t width) {
   std::string text = slice_table(validation.outcomes, width) + "\n" + cluster_table(validation.outcomes, width) + "\n" +
-                     kind_table(validation.outcomes, width);
+                     kind_table(validation.outcomes, width) + "\n";
   const std::vector<BendPair> all = compare_bends(validation.curves);
   if (!all.empty()) text += bend_table(all, width) + "\n";
-  return text + fitted_lines(validation.fitted) + missing_lines(validation.outcomes);
+  return text + fitted_lines(validation.fitted) + wrap_lines(miss_lines(validation.outcomes), width) +
+         missing_lines(validation.outcomes);
 }
 
 std::string validation_rows(const Validation& validation) {
-  TextTable table(
-      {{"", {{"row", true}}}, {"figures", {{"theirs"}, {"ours"}, {"error in %"}}}, {"", {{"use", true}, {"", true}}}});
+  TextTable table({{"", {{"row", true}}},
+                   {"figures", {{"theirs"}, {"ours"}, {"error in %"}}},
+                   {"theirs expected", {{fmt::format("{} % interval", kIntervalPercent)}}},
+                   {"", {{"use", true}, {"", true}}}});
   std::string heading;
   for (const EvidenceOutcome& each : validation.outcomes) {
     const EvidenceRow& row = *each.row;
@@ -260,6 +265,8 @@ std::string validation_rows(const Validation& validation) {
     }
     cells.push_back(number_text(each.ours));
     cells.push_back(each.error_percent ? percent_text(*each.error_percent) : "-");
+    cells.push_back(
+        each.interval ? fmt::format("{}..{}", number_text(each.interval->low), number_text(each.interval->high)) : "");
     cells.push_back(use_of(row));
     cells.push_back(row.by_shape ? "shape" : "");
     table.add_row(std::move(cells));
@@ -272,12 +279,10 @@ std::string validation_page(const Validation& validation, const std::string& com
       "# Simulated figures against published and measured ones\n\n"
       "Made by `{}`. Theirs: the figure of the paper or measurement (`configs/published.json`,\n"
       "`configs/measured/`); ours: the simulator's. *Calibration*: a parameter may have been fitted to the row.\n"
-      "*Prediction*: no parameter names the row or its source. The authors of the profiles had seen all measured rows, "
-      "so\n"
-      "no row is unseen. Rows marked *shape* are divided by the median of their group. A bound that "
-      "holds has\n"
-      "no error. A knee is the first point with 90 % of the largest value. A cliff is the point after half of the "
-      "fall.\n\n"
+      "*Prediction*: no parameter names the row or its source; its interval is where theirs is expected, from errors\n"
+      "of predictions of other sources. The authors of the profiles had seen all measured rows, so no row is unseen.\n"
+      "Rows marked *shape* are divided by the median of their group. A bound that holds has no error. A knee is the\n"
+      "first point with 90 % of the largest value. A cliff is the point after half of the fall.\n\n"
       "## Errors\n\n```\n{}```\n\n## Every row\n\n```\n{}```\n",
       command, validation_summary(validation), validation_rows(validation));
 }
@@ -325,6 +330,7 @@ int validate(const ValidateOptions& options, const std::filesystem::path& folder
     return kExitInterrupted;
   }
   validation.outcomes = evidence_outcomes(rows, records);
+  add_intervals(validation.outcomes);
   validation.curves = measured_curves(validation.outcomes);
   print_format(out, "\n{}", validation_summary(validation, terminal_width(out)));
   if (page) {

@@ -194,6 +194,8 @@ TEST(Published, InvalidTableIsAOneLineError) {
   EXPECT_EQ(error(table_text(point_text("r", R"("bottleneck": "x")"))),
             R"(p.json: points[0]: expected either "match" or "needs")");
   EXPECT_THAT(error(table_text(point_text("r", R"("needs": "x", "colour": 1)"))), testing::HasSubstr("colour"));
+  EXPECT_THAT(error(table_text(point_text("r", R"("needs": "x", "known_miss": "y")"))),
+              testing::HasSubstr("known_miss\": not allowed with"));
   EXPECT_THAT(error(table_text(point_text("r", R"("needs": "x", "compare": "near")"))),
               testing::HasSubstr(R"(expected equals, at_least or at_most, got "near")"));
   EXPECT_THAT(error(table_text(point_text("r", R"("needs": "x", "tolerance_percent": 0)"))),
