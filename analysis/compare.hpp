@@ -15,8 +15,8 @@
 namespace verbscope {
 
 struct Residual {
-  std::string event;      // "reads", "writes", "MMIO lines"
-  double per_op = 0;      // counted minus modelled, cache lines per operation
+  std::string event;      // "reads", "writes", "MMIO lines", "read completions"
+  double per_op = 0;      // counted minus modelled, cache lines or completions per operation
   double per_second = 0;  // the same per second
   std::string meaning;    // one sentence
   bool decided = false;   // true if the evidence names one cause

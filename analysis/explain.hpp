@@ -19,6 +19,11 @@ struct ShapeChange {
   Prediction after;  // with the changed shape, for the same role
 };
 
+// True for the model of a requester, a receiver or a responder; false for several roles together.
+bool has_one_role(const Prediction& prediction);
+// Predicts another shape with the wire, the role and the completion events of `before`. Precondition: has_one_role.
+Prediction predict_like(const Prediction& before, const VerbShape& shape);
+
 // All changes that the adapter and the transport allow and that the operation does not use yet: batching, inlining or
 // not, a WQE shorter by one cache line, header-only, fewer signals, UC instead of RC, inline receive. `outstanding`:
 // operations that may be outstanding on a QP, the maximum for a post list and for the operations between two signals.

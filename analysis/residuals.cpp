@@ -1,9 +1,12 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 
 #include "analysis/compare.hpp"
+#include "analysis/explain.hpp"
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
 #include "wire/wqe.hpp"
@@ -19,6 +22,8 @@ constexpr double kMinResidualShare = 0.02;
 // Shares of the extra lines: from kMinNamedShare on a cause is named, from kMinDecidedShare on it explains all of them.
 constexpr double kMinNamedShare = 0.1;
 constexpr double kMinDecidedShare = 0.9;
+
+constexpr const char* kReadCompletions = "read completions";
 
 // A cause of extra reads, the options that increase it, and the simulator's counter for its lines.
 struct Cause {
@@ -144,6 +149,69 @@ Residual writes_residual(const Prediction& prediction, double per_op) {
   return out;
 }
 
+// Read completions: all TLPs to the NIC but MMIO writes.
+double read_completions(const PciePerOp& events) {
+  return events.tlps_to_nic - events.mmio_wc_lines - events.mmio_doorbells;
+}
+
+// Compares fewer completions than modelled with the model of larger ones: of RCB, its multiples, and MPS.
+Residual fewer_completions(const Difference& difference, const Prediction& prediction) {
+  const double counted = read_completions(difference.counted), modelled = read_completions(difference.modelled);
+  const PcieLink& link = prediction.wire.pcie;
+  Residual out{.event = kReadCompletions, .per_op = counted - modelled, .meaning = {}};
+  std::vector<std::string> sizes;
+  std::vector<std::uint64_t> fitting;
+  for (std::uint64_t size = link.rcb.value; has_one_role(prediction) && size <= link.mps.value; size *= 2) {
+    Prediction other = prediction;
+    other.wire.pcie.completion = Bytes(size);
+    const double expected = read_completions(predict_like(other, other.shape).pcie);
+    const char* name = size == link.rcb.value ? " (RCB)" : size == link.mps.value ? " (MPS)" : "";
+    sizes.push_back(fmt::format("{:.2f} of up to {} bytes{}", expected, size, name));
+    if (size > link.completion.value && !difference.significant(counted - expected, expected)) fitting.push_back(size);
+  }
+  if (sizes.empty()) sizes.push_back(fmt::format("{:.2f} of up to {} bytes", modelled, link.completion.value));
+  out.decided = !fitting.empty();
+  out.meaning = fmt::format("{:.2f} are counted, the model has {}; ", counted, fmt::join(sizes, ", "));
+  out.meaning += out.decided ? fmt::format("the root complex completes with up to {} bytes{}", fitting[0],
+                                           fitting.size() > 1 ? " or more" : "")
+                             : "the evidence does not decide whether completions are larger or reads longer";
+  return out;
+}
+
+// Completions that the counters do not see, but the link has no room for: the headers of as many as modelled do not fit
+// beside the payload. Nothing if they fit, or no source counts the payload.
+std::optional<Residual> impossible_completions(const Difference& difference, const Prediction& prediction,
+                                               double per_second) {
+  const PcieLink& link = prediction.wire.pcie;
+  const double payload = difference.counted.payload_bytes_to_nic * per_second;
+  const auto header = static_cast<double>(link.completion_header.value);
+  const auto size = static_cast<double>(link.completion.value);
+  const double most_payload = link.bandwidth().value * size / (size + header);
+  const double most_completions = (link.bandwidth().value - payload) / header;
+  if (!(payload > (1 + kMinResidualShare) * most_payload) || !(most_completions > 0)) return std::nullopt;
+  return Residual{
+      .event = kReadCompletions,
+      .per_op = most_completions / per_second - read_completions(difference.modelled),
+      .meaning = fmt::format("{:.2f} GB/s of payload are counted; with completions of up to {} bytes the "
+                             "link carries {:.2f}: the root complex completes with at least {:.0f} bytes "
+                             "on average",
+                             payload * 1e-9, size, most_payload * 1e-9, std::floor(payload / most_completions)),
+      .decided = true};
+}
+
+std::optional<Residual> completions_residual(const Difference& difference, const Prediction& prediction,
+                                             double per_second) {
+  const double counted = read_completions(difference.counted), modelled = read_completions(difference.modelled);
+  if (!(counted > 0)) return impossible_completions(difference, prediction, per_second);
+  // With fewer lines, fewer completions are no larger ones.
+  const double lines = difference.counted.dma_read_lines - difference.modelled.dma_read_lines;
+  const bool same_lines = lines >= 0 || !difference.significant(lines, difference.modelled.dma_read_lines);
+  if (!std::isfinite(lines) || !same_lines || counted > modelled ||
+      !difference.significant(counted - modelled, modelled))
+    return std::nullopt;
+  return fewer_completions(difference, prediction);
+}
+
 }  // namespace
 
 Residuals::Residuals(const std::vector<const Record*>& records) : samples_(kCauses.size()) {
@@ -239,6 +307,9 @@ std::vector<Residual> Residuals::of(const Record& record) const {
                        ? "WQEs that the model sends by BlueFlame were announced by a doorbell and read by the NIC"
                        : "the evidence does not decide what wrote them";
     out.push_back(mmio);
+  }
+  if (auto completions = completions_residual(*difference, *prediction_of(record), rate)) {
+    out.push_back(*std::move(completions));
   }
   for (Residual& residual : out) residual.per_second = residual.per_op * rate;
   return out;

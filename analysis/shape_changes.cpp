@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "analysis/explain.hpp"
 #include "pcie_model/predict.hpp"
@@ -17,12 +19,6 @@ Prediction predict_polled(const Prediction& before, const VerbShape& shape) {
   if (before.role == "receiver") return predict_receiver(before.wire, shape);
   if (before.role == "responder") return predict_responder(before.wire, shape);
   return predict_requester(before.wire, shape);
-}
-
-// Keeps the number of completion events per operation.
-Prediction predict_like(const Prediction& before, const VerbShape& shape) {
-  const Prediction polled = predict_polled(before, shape);
-  return shape.events > 0 ? with_completion_events(polled, shape.events) : polled;
 }
 
 class Changes {
@@ -142,6 +138,16 @@ class Changes {
 };
 
 }  // namespace
+
+bool has_one_role(const Prediction& prediction) {
+  constexpr std::array<std::string_view, 3> kRoles{"requester", "receiver", "responder"};
+  return std::ranges::count(kRoles, prediction.role) > 0;
+}
+
+Prediction predict_like(const Prediction& before, const VerbShape& shape) {
+  const Prediction polled = predict_polled(before, shape);
+  return shape.events > 0 ? with_completion_events(polled, shape.events) : polled;
+}
 
 std::vector<ShapeChange> shape_changes(const Prediction& before, int outstanding) {
   return Changes(before, outstanding).all();

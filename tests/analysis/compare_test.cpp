@@ -120,6 +120,68 @@ TEST(Compare, TakesEachGroupFromTheFirstSourceThatCountsIt) {
   EXPECT_DOUBLE_EQ(*rows.at(0).events[kBytes].measured, 600);  // only the last sees bytes
 }
 
+// 1000 READs of 256 bytes that this machine's memory answers, at 10 Mops. The model has completions of one RCB, 64
+// bytes, and MPS is 256: a READ needs 4 lines, 4 completions, and 1 if they are as large as MPS.
+Record answered_reads(std::uint64_t completions_per_read, double rate = 10) {
+  Record record = measured_record(1, rate);
+  ClusterWire wire = read_cluster_wire(read_json_file(find_config("clusters", "cib")), "cib");
+  wire.pcie.rcb = wire.pcie.completion = Bytes(64);
+  wire.pcie.mps = Bytes(256);
+  const VerbShape shape{.verb = Verb::read, .transport = Transport::rc, .payload = Bytes(256)};
+  record.prediction = to_json(predict_responder(wire, shape));
+  CounterReport& server = record.counters[1];
+  server.events = {};
+  server.events.dma_read_lines = 4000;
+  server.events.tlps_to_nic = 1000 * completions_per_read;
+  server.events.payload_bytes_to_nic = 256'000;
+  return record;
+}
+
+std::vector<Residual> residuals_of(const Record& record) {
+  return compare_records({&record}, {}).at(0).residuals;
+}
+
+TEST(Compare, FewerCompletionsThanModelledAreLargerOnes) {
+  const Record record = answered_reads(1);
+  const auto found = residuals_of(record);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].event, "read completions");
+  EXPECT_EQ(found[0].per_op, -3);
+  EXPECT_EQ(found[0].per_second, -30e6);
+  EXPECT_TRUE(found[0].decided);
+  EXPECT_EQ(found[0].meaning,
+            "1.00 are counted, the model has 4.00 of up to 64 bytes (RCB), 2.00 of up to 128 bytes, 1.00 of up to 256 "
+            "bytes (MPS); the root complex completes with up to 256 bytes");
+  EXPECT_THAT(compare_table(compare_records({&record}, {})),
+              testing::HasSubstr("sim:cib: -3 read completions per operation (-30 M/s): 1.00 are counted"));
+  EXPECT_THAT(residuals_of(answered_reads(2)).at(0).meaning, testing::HasSubstr("completes with up to 128 bytes"));
+  EXPECT_TRUE(residuals_of(answered_reads(4)).empty());
+}
+
+TEST(Compare, FewerCompletionsOfFewerLinesAreNotLarger) {
+  Record record = answered_reads(1);
+  record.counters[1].events.dma_read_lines = 1000;
+  const auto found = residuals_of(record);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].event, "reads");
+}
+
+// 16 lanes of 984.6 MB/s carry 15753.6 MB/s. With a header of 22 bytes for each 64 of payload, 11723.6 of it are
+// payload. 50 M READs of 256 bytes are 12800 MB/s, which leave 2953.6 MB/s, or 134.25 M headers: one for each 95.3
+// bytes.
+TEST(Compare, PayloadThatLeavesNoRoomForHeadersNeedsLargerCompletions) {
+  Record record = answered_reads(0, 50);
+  record.counters[1].unseen = {"tlps_to_nic", "tlps_to_host", "bytes_to_nic", "bytes_to_host"};
+  const auto found = residuals_of(record);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NEAR(found[0].per_op, 134.25 / 50 - 4, 1e-3);
+  EXPECT_EQ(found[0].meaning,
+            "12.80 GB/s of payload are counted; with completions of up to 64 bytes the link carries 11.72: the root "
+            "complex completes with at least 95 bytes on average");
+  record.result["rate_mops"] = 46;  // 11776 MB/s
+  EXPECT_TRUE(residuals_of(record).empty());
+}
+
 TEST(Compare, DifferenceIsZeroForTwoZerosAndAbsentForAModelledZero) {
   EXPECT_EQ(*(EventPair{0.0, 0.0}.difference_percent()), 0);
   EXPECT_FALSE((EventPair{0.1, 0.0}.difference_percent()));
