@@ -14,6 +14,7 @@
 #include "common/cli.hpp"
 #include "common/files.hpp"
 #include "common/terminal.hpp"
+#include "common/text.hpp"
 #include "harness/evidence/evidence.hpp"
 #include "harness/evidence/intervals.hpp"
 #include "harness/evidence/misses.hpp"
