@@ -290,6 +290,14 @@ class LimitingDraw(OrdinaryDraw):
     RECEIVING = ("send_rate", "recv_rate")
     READING = ("read_rate", "atomic_rate", "kv_atomic", "read_chain")
     POSTING = (*RECEIVING, "write_rate", "read_rate", "wqe_cache", "qp_scaling", "all_to_all", "echo_rate")
+    WINDOW = ("write_rate", "read_rate", "wqe_cache", "qp_scaling", "all_to_all", "atomic_rate", "echo_rate", "kv_atomic", "kv_rate")
+    DEPTH = (*POSTING, "atomic_rate", "kv_atomic", "sequencer")
+
+    def size(self, most=1 << 20):
+        """One of three messages is long, where the operation allows it."""
+        if self.random.random() < 0.33:
+            return str(min(most, self.pick(4097, 8192, 16384, 65536, 262144, 1 << 20)))
+        return super().size(min(most, 4096))
 
     def options_of(self, benchmark):
         if benchmark == "kv_rate":
@@ -310,13 +318,19 @@ class LimitingDraw(OrdinaryDraw):
             limits += [("-r", str(self.pick(1, 2, 4, 8, 16, 32, 83)))] * 2
         if benchmark in self.READING or "read" in words:
             limits += [("-o", str(self.pick(1, 2, 3, 4, 8)))] * 2
+        if benchmark in self.DEPTH:
+            limits += [("-t", str(self.pick(2, 4, 8, 16, 32, 83)))]
         if benchmark in self.POSTING:
-            limits += [("-t", str(self.pick(4, 8, 16, 32, 83))), ("-Q", str(self.pick(1, 2, 8))), ("-l", str(self.pick(1, 2, 8))),
+            limits += [("-Q", str(self.pick(1, 2, 8))), ("-l", str(self.pick(1, 2, 8))),
                        ("-m", str(self.pick(256, 512, 1024))), ("-I", "0"), ("-I", self.pick("64", "128", "256"))]
         if benchmark in self.POSTING and benchmark != "all_to_all":
             limits += [("-q", str(self.pick(1, 1, 2, 4))), ("--clients", "1"), ("--client_threads", "1"), ("-e",)]
-        if benchmark in ("write_rate", "read_rate", "wqe_cache", "qp_scaling", "atomic_rate"):
+        if benchmark in self.WINDOW:
             limits += [("--window", str(self.pick(1, 2, 3, 4, 8)))]
+        if benchmark == "sequencer":
+            limits += [("--outstanding", str(self.pick(1, 2, 3, 8)))]
+        if benchmark == "verb_latency" and "fetch_add" not in words and "compare_swap" not in words:
+            limits += [("-s", self.size())]
         if benchmark in ("write_rate", "read_rate", "wqe_cache"):
             limits += [("--region_size", "32M", "--addresses", "random", "--pages", self.pick("4k", "4k", "2m")),
                        ("--threads", "4", "--threads_per_qp", "2", "--wait", "oldest", "--window", "8")]
