@@ -154,7 +154,7 @@ void PcieBus::completed(void* object, std::uint64_t index) {
   read.done(read.object, read.argument);
 }
 
-Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes, Ordered ordered) {
+Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes, Ordered ordered, Picos ago) {
   const std::uint64_t requests = count_requests(address, bytes, link_.mps);
   const std::uint64_t header = requests * link_.request_header.value;
   const std::uint64_t covered = lines_covered(address, bytes);
@@ -162,9 +162,9 @@ Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes, Ordered ord
   counts_.dma_write_full_lines += covered;
   counts_.dma_write_partial_lines += lines_touched(address, bytes) - covered;
   count_to_host(header, bytes);
-  const Picos sent = to_host_.take(engine_.now(), time_to_host(header + bytes));
+  const Picos sent = to_host_.take(engine_.now() - ago, time_to_host(header + bytes));
   if (ordered == Ordered::yes) ordered_sent_ = sent;
-  return sent + write_latency();
+  return std::max(engine_.now(), sent + write_latency());
 }
 
 Picos PcieBus::posted_credit_at() const {

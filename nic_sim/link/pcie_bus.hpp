@@ -30,8 +30,9 @@ class PcieBus {
   void dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Action done, void* object, std::uint64_t argument,
                 Ordered ordered = Ordered::no);
 
-  // NIC: writes to host memory. Returns the time at which the bytes are visible. Writes keep their order.
-  Picos dma_write(std::uint64_t address, std::uint64_t bytes, Ordered ordered = Ordered::no);
+  // NIC: writes to host memory. Returns the time at which the bytes are visible. Writes keep their order. `ago`: how
+  // long ago the NIC issued the write; nothing that depends on it has happened since.
+  Picos dma_write(std::uint64_t address, std::uint64_t bytes, Ordered ordered = Ordered::no, Picos ago = Picos(0));
 
   // Minimum time from a write until its bytes are visible.
   Picos write_latency() const { return propagation_ + host_.memory_write; }

@@ -55,11 +55,11 @@ std::uint64_t HostMemory::missing_translations(std::uint32_t key, std::uint64_t 
   return missing;
 }
 
-void PayloadWriter::write(std::uint64_t address, Packet& packet) {
+void PayloadWriter::write(std::uint64_t address, Packet& packet, Picos ago) {
   packet.remote_address = address;
   packet.freed_by_writer = true;
   ++under_way_;
-  const Picos visible = bus_.dma_write(address, packet.payload, Ordered::yes);
+  const Picos visible = bus_.dma_write(address, packet.payload, Ordered::yes, ago);
   engine_.schedule(visible, &written, this, as_argument(packet));
 }
 

@@ -76,8 +76,9 @@ class PayloadWriter {
   PayloadWriter(const PayloadWriter&) = delete;
   PayloadWriter& operator=(const PayloadWriter&) = delete;
 
-  // Writes the payload of `packet` to `address`, in the region of its rkey, and frees the packet afterwards.
-  void write(std::uint64_t address, Packet& packet);
+  // Writes the payload of `packet` to `address`, in the region of its rkey, and frees the packet afterwards. `ago`: as
+  // in PcieBus::dma_write.
+  void write(std::uint64_t address, Packet& packet, Picos ago = Picos(0));
 
   // Number of payloads that are not yet in memory.
   std::uint64_t under_way() const { return under_way_; }

@@ -31,7 +31,7 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       receiving_units_(engine_, bus_, fabric_, packets_.memory(), counts_, qps_, congestion_,
                        profile.nic.responder_units, contexts_, receive_events_),
       recv_fetcher_(bus_, static_cast<std::uint64_t>(profile.wire.recv_prefetch), receive_events_),
-      recvs_(bus_, packets_, profile.wire.link_type, counts_, memory_, payload_writer_, cqe_writer_, recv_fetcher_),
+      recvs_(bus_, packets_, profile, counts_, memory_, payload_writer_, cqe_writer_, recv_fetcher_),
       requester_(engine_, bus_, fabric_, packets_, profile, counts_, ethernet_counts_, qps_, contexts_, memory_,
                  congestion_, payload_writer_, cqe_writer_, recvs_, receiving_units_, node, seed ^ 1),
       responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, receive_events_, contexts_, memory_,

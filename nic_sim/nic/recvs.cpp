@@ -107,31 +107,31 @@ ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
   const InlineReceive place = inline_receive(qp, packet);
   if (place != InlineReceive::nowhere && packet.payload > 0) {
     ++counts_.inline_receives;
-    if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload, Ordered::yes);
+    if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload, Ordered::yes, payload_issued(packet));
   }
   if (grh_room(qp) > 0 && packet.has_grh) {
     if (const ibv_wc_status status = deliver_grh(qp, packet); status != IBV_WC_SUCCESS) return status;
   }
-  return scatter(qp, begin, {packet.data(), packet.payload}, place);
+  return scatter(qp, begin, {packet.data(), packet.payload}, place, payload_issued(packet));
 }
 
 ibv_wc_status RecvConsumer::deliver_grh(SimQp& qp, const Packet& packet) {
   const auto grh = ethernet_ ? ipv4_of(packet) : grh_of(packet);
-  return scatter(qp, 0, grh, InlineReceive::nowhere);
+  return scatter(qp, 0, grh, InlineReceive::nowhere, payload_issued(packet));
 }
 
-// Writes `data` to the buffers of the current RECV, from byte `begin` on: by DMA, or as the driver will copy it from
-// `place`.
+// Writes `data` to the buffers of the current RECV, from byte `begin` on: by DMA, issued `ago`, or as the driver will
+// copy it from `place`.
 ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data,
-                                    InlineReceive place) {
+                                    InlineReceive place, Picos ago) {
   const bool granted =
       walk_sges({qp.responder.recv_sges, qp.responder.recv.sges}, begin, data.size(),
-                [this, &qp, &data, place](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                [this, &qp, &data, place, ago](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
                   if (!memory_.grants(*qp.pd, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return false;
                   if (place != InlineReceive::nowhere) {
                     memory_.write(address, data.data(), bytes);
                   } else {
-                    write(address, data.first(bytes), lkey);
+                    write(address, data.first(bytes), lkey, ago);
                   }
                   data = data.subspan(bytes);
                   return true;
@@ -139,21 +139,21 @@ ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<co
   return granted ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
 }
 
-void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey) {
+void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey, Picos ago) {
   if (payload_.under_way() == 0) {
     memory_.write(address, data.data(), data.size());
-    bus_.dma_write(address, data.size(), Ordered::yes);
+    bus_.dma_write(address, data.size(), Ordered::yes, ago);
   } else {
-    write_behind(address, data, lkey);
+    write_behind(address, data, lkey, ago);
   }
 }
 
 // The bytes must not appear before those of earlier WRITEs.
-void RecvConsumer::write_behind(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey) {
+void RecvConsumer::write_behind(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey, Picos ago) {
   Packet& write = packets_.take(static_cast<std::uint32_t>(data.size()));
   std::memcpy(write.data(), data.data(), data.size());
   write.rkey = lkey;
-  payload_.write(address, write);
+  payload_.write(address, write, ago);
 }
 
 void RecvConsumer::complete(SimQp& qp, const Packet& packet, ibv_wc_status status) {

@@ -51,9 +51,10 @@ inline InlineReceive inline_receive(const SimQp& qp, const Packet& packet) {
 // Uses RECVs: each message takes one, fills it and completes it. RECVs of a failed QP complete as flushed.
 class RecvConsumer {
  public:
-  RecvConsumer(PcieBus& bus, PacketPool& packets, LinkType link, NicCounts& counts, const HostMemory& memory,
+  RecvConsumer(PcieBus& bus, PacketPool& packets, const Profile& profile, NicCounts& counts, const HostMemory& memory,
                PayloadWriter& payload, CqeWriter& cqes, RecvFetcher& fetcher)
-      : ethernet_(facts(link).ethernet),
+      : ethernet_(facts(profile.wire.link_type).ethernet),
+        completion_dma_(profile.nic.receive_dma),
         bus_(bus),
         packets_(packets),
         counts_(counts),
@@ -67,6 +68,13 @@ class RecvConsumer {
   // Assigns the next RECV to the current message. Precondition: that RECV is fetched.
   void take(SimQp& qp, const Packet& packet);
 
+  // How long before the end of the packet's service the unit issues the writes of its payload: it issues that of the
+  // completion, if the packet has one, at the end.
+  Picos payload_issued(const Packet& packet) const {
+    const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);
+    return completes ? completion_dma_ : Picos(0);
+  }
+
   // Writes the payload of a SEND to the current RECV, behind the GRH of a datagram.
   ibv_wc_status deliver(SimQp& qp, const Packet& packet);
 
@@ -77,14 +85,17 @@ class RecvConsumer {
   void flush(SimQp& qp);
 
  private:
-  ibv_wc_status scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data, InlineReceive place);
-  void write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey);
+  ibv_wc_status scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data, InlineReceive place,
+                        Picos ago);
+  void write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey, Picos ago);
   // Rare: kept out of the callers' code.
-  [[gnu::noinline]] void write_behind(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey);
+  [[gnu::noinline]] void write_behind(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey,
+                                      Picos ago);
   [[gnu::noinline]] ibv_wc_status deliver_grh(SimQp& qp, const Packet& packet);
   void complete_flushed(SimQp& qp, std::uint64_t wr_id, std::uint64_t index);
 
   bool ethernet_;
+  Picos completion_dma_;
   PcieBus& bus_;
   PacketPool& packets_;
   NicCounts& counts_;

@@ -85,7 +85,7 @@ void RequestExecutor::take_payload(SimQp& qp, Packet& packet) {
   if (packet.verb == Verb::send) {
     status = recvs_.deliver(qp, packet);
   } else if (packet.payload > 0) {
-    payload_.write(packet.remote_address + packet.offset, packet);
+    payload_.write(packet.remote_address + packet.offset, packet, recvs_.payload_issued(packet));
   }
   state.offset += packet.payload;
   if (status != IBV_WC_SUCCESS) {
@@ -318,14 +318,14 @@ void Responder::unit_free(void* object, std::uint64_t unit) {
   self.serve();
 }
 
-// The unit is free for other packets; the requester handles the answer.
+// The requester handles the answer. Then the unit is free for other packets.
 void Responder::answer_processed(void* object, std::uint64_t argument) {
   Responder& self = *static_cast<Responder*>(object);
   SimQp& qp = as_qp(argument);
-  self.units_.release_helpers(qp);
-  Packet& answer = self.units_.answer_done(self.units_.of(qp));
-  self.serve();
-  self.requester_.take_answer(qp, answer);
+  const bool helped = self.units_.release_helpers(qp);
+  ReceivingUnit& unit = self.units_.of(qp);
+  self.requester_.take_answer(qp, self.units_.take_answer(unit));
+  if (self.units_.work_done(unit) || helped) self.serve();
 }
 
 void Responder::recvs_fetched(void* object, std::uint64_t word) {

@@ -183,10 +183,9 @@ void ReceivingUnits::detach(ReceivingUnit& unit) {
   unit.qp = nullptr;
 }
 
-Packet& ReceivingUnits::answer_done(ReceivingUnit& unit) {
+Packet& ReceivingUnits::take_answer(ReceivingUnit& unit) {
   Packet& packet = unit.qp->arrivals.line.pop(packets_);
   detach(unit);
-  give_back(number_of(unit));
   return packet;
 }
 
@@ -196,6 +195,10 @@ bool ReceivingUnits::request_done(ReceivingUnit& unit) {
   ++counts_.packets_received;
   fabric_.release(packet);
   detach(unit);
+  return work_done(unit);
+}
+
+bool ReceivingUnits::work_done(ReceivingUnit& unit) {
   const Picos credits = bus_.posted_credit_at();
   if (credits > engine_.now()) {
     engine_.schedule(credits, events_.unit_free, events_.responder, number_of(unit));

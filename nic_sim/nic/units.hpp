@@ -248,11 +248,13 @@ class ReceivingUnits {
     unit.qp->arrivals.time.held_up += time;
   }
 
-  // The unit has processed the answer in front: removes it from the line and returns it.
-  Packet& answer_done(ReceivingUnit& unit);
-  // The unit has finished the request in front. Returns true if the unit is idle now. It is not while its posted writes
-  // lack credits; then the event unit_free follows.
+  // The unit has processed the answer in front: removes it from the line and returns it. Call work_done afterwards.
+  Packet& take_answer(ReceivingUnit& unit);
+  // The unit has finished the request in front. Returns what work_done returns.
   bool request_done(ReceivingUnit& unit);
+  // The unit has issued the writes of its packet. Returns true if it is idle now. It is not while posted writes lack
+  // credits; then the event unit_free follows.
+  bool work_done(ReceivingUnit& unit);
 
   // RECVs were fetched for a QP, or for the QPs of a shared receive queue, or a QP's last atomic has finished. Calls
   // `resume_work` with each QP whose first packet waits for that.
