@@ -85,11 +85,23 @@ DeviceFacts read_device_facts(const fs::path& sysfs, const std::string& device, 
   return {wire, ""};
 }
 
+namespace {
+
+// Number of ports that the server's QPs use: no more than there are QPs.
+int ports_in_use(const Topology& topology) {
+  std::uint32_t last = 0;
+  for (const QpPlan& qp : plan_qps(topology, Side::server, 0)) {
+    if (!qp.partners.empty()) last = std::max(last, qp.port);
+  }
+  return static_cast<int>(last) + 1;
+}
+
+}  // namespace
+
 void predict_point(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, const NodeReport& own,
                    Outcome& outcome) {
   try {
-    const int ports = static_cast<int>(plan.topology.ports);
-    Prediction prediction = benchmark.predict_run(wire, plan.operation, ports, outcome.result);
+    Prediction prediction = benchmark.predict_run(wire, plan.operation, ports_in_use(plan.topology), outcome.result);
     if (own.window_ops > 0 && own.cq_armings) {
       const double armings = static_cast<double>(*own.cq_armings) / static_cast<double>(own.window_ops);
       prediction = with_completion_events(prediction, armings);
