@@ -70,8 +70,9 @@ class Sizes:
 
 def rate_failures(lab, cluster, verb, size):
     bound = lab.bound_mops(cluster, verb, size)
-    record = lab.record(f"{verb}_rate", cluster, "-c", "RC", "-s", size, "-t", 16, "-Q", 1, "-D", f"{20 / bound:.0f}us", "--warmup",
-                        f"{20 / bound:.0f}us")
+    # With 128 of 64 KB outstanding an adapter that queued more than it can write to its host would not become steady.
+    depth, time = max(16, (8 << 20) // size), f"{20 / bound:.0f}us"
+    record = lab.record(f"{verb}_rate", cluster, "-c", "RC", "-s", size, "-t", depth, "-Q", 1, "-D", time, "--warmup", time)
     used = record["prediction"]["shape"]["ports_used"]
     reached = record["result"]["rate_mops"] / bound
     print(f"{cluster} {verb} of {size} B: {record['result']['bandwidth_gbit_per_s']:.2f} Gb/s, {reached:.3f} of the bound", flush=True)
