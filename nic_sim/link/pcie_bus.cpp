@@ -164,7 +164,7 @@ Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes, Ordered ord
   count_to_host(header, bytes);
   const Picos sent = to_host_.take(engine_.now() - ago, time_to_host(header + bytes));
   if (ordered == Ordered::yes) ordered_sent_ = sent;
-  return std::max(engine_.now(), sent + write_latency());
+  return sent + write_latency();
 }
 
 Picos PcieBus::posted_credit_at() const {

@@ -31,7 +31,7 @@ class PcieBus {
                 Ordered ordered = Ordered::no);
 
   // NIC: writes to host memory. Returns the time at which the bytes are visible. Writes keep their order. `ago`: how
-  // long ago the NIC issued the write; nothing that depends on it has happened since.
+  // long ago the NIC issued the write, at most write_latency().
   Picos dma_write(std::uint64_t address, std::uint64_t bytes, Ordered ordered = Ordered::no, Picos ago = Picos(0));
 
   // Minimum time from a write until its bytes are visible.

@@ -105,19 +105,20 @@ ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
   const std::uint64_t begin = qp.responder.offset + grh_room(qp);
   if (begin + packet.payload > qp.responder.recv.length) return IBV_WC_LOC_LEN_ERR;
   const InlineReceive place = inline_receive(qp, packet);
+  const Picos ago = payload_issued(packet.last);
   if (place != InlineReceive::nowhere && packet.payload > 0) {
     ++counts_.inline_receives;
-    if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload, Ordered::yes, payload_issued(packet));
+    if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload, Ordered::yes, ago);
   }
   if (grh_room(qp) > 0 && packet.has_grh) {
     if (const ibv_wc_status status = deliver_grh(qp, packet); status != IBV_WC_SUCCESS) return status;
   }
-  return scatter(qp, begin, {packet.data(), packet.payload}, place, payload_issued(packet));
+  return scatter(qp, begin, {packet.data(), packet.payload}, place, ago);
 }
 
 ibv_wc_status RecvConsumer::deliver_grh(SimQp& qp, const Packet& packet) {
   const auto grh = ethernet_ ? ipv4_of(packet) : grh_of(packet);
-  return scatter(qp, 0, grh, InlineReceive::nowhere, payload_issued(packet));
+  return scatter(qp, 0, grh, InlineReceive::nowhere, payload_issued(packet.last));
 }
 
 // Writes `data` to the buffers of the current RECV, from byte `begin` on: by DMA, issued `ago`, or as the driver will

@@ -3,6 +3,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -54,7 +55,7 @@ class RecvConsumer {
   RecvConsumer(PcieBus& bus, PacketPool& packets, const Profile& profile, NicCounts& counts, const HostMemory& memory,
                PayloadWriter& payload, CqeWriter& cqes, RecvFetcher& fetcher)
       : ethernet_(facts(profile.wire.link_type).ethernet),
-        completion_dma_(profile.nic.receive_dma),
+        completion_dma_(std::min(profile.nic.receive_dma, bus.write_latency())),
         bus_(bus),
         packets_(packets),
         counts_(counts),
@@ -68,12 +69,9 @@ class RecvConsumer {
   // Assigns the next RECV to the current message. Precondition: that RECV is fetched.
   void take(SimQp& qp, const Packet& packet);
 
-  // How long before the end of the packet's service the unit issues the writes of its payload: it issues that of the
-  // completion, if the packet has one, at the end.
-  Picos payload_issued(const Packet& packet) const {
-    const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);
-    return completes ? completion_dma_ : Picos(0);
-  }
+  // How long before the end of a packet's service the unit issues the writes of its payload. At the end it issues that
+  // of the completion, if the packet has one.
+  Picos payload_issued(bool completes) const { return completes ? completion_dma_ : Picos(0); }
 
   // Writes the payload of a SEND to the current RECV, behind the GRH of a datagram.
   ibv_wc_status deliver(SimQp& qp, const Packet& packet);

@@ -85,7 +85,8 @@ void RequestExecutor::take_payload(SimQp& qp, Packet& packet) {
   if (packet.verb == Verb::send) {
     status = recvs_.deliver(qp, packet);
   } else if (packet.payload > 0) {
-    payload_.write(packet.remote_address + packet.offset, packet, recvs_.payload_issued(packet));
+    payload_.write(packet.remote_address + packet.offset, packet,
+                   recvs_.payload_issued(packet.last && packet.has_immediate));
   }
   state.offset += packet.payload;
   if (status != IBV_WC_SUCCESS) {

@@ -38,9 +38,10 @@ FORETOLD = 0.2
 # The gain that another resource may bring: queues that are a little shorter everywhere.
 NOTHING = 0.05
 
+# A thread works while it waits for its own memory.
 HALF_TIMES = {
     "cpu": [f"host.{name}_ns" for name in ("post_call", "post_wqe", "wc_line", "doorbell", "poll_call", "poll_cqe", "poll_memory",
-                                           "post_recv_call", "post_recv_wqe", "atomic_add")],
+                                           "post_recv_call", "post_recv_wqe", "atomic_add", "dram", "register_call", "register_page")],
     "driver_lock": ["host.line_transfer_ns", "host.post_call_ns", "host.post_wqe_ns", "host.doorbell_ns", "host.wc_line_ns"],
     "shared_line": ["host.atomic_add_ns", "host.line_transfer_ns"],
     "requester": [f"nic.{name}_ns" for name in ("doorbell_wqe", "blueflame_wqe", "wqe_block", "gather", "next_packet",
