@@ -57,13 +57,13 @@ class Sizes:
             bounds += [mops / (ports if name.startswith("wire") else 1) for name, mops in predicted["bounds_mops"].items()]
         return min(bounds)
 
-    def constant(self, cluster):
-        """A copy of the profile in which no time is random."""
+    def constant(self, cluster, verb):
+        """A copy of the profile for this verb, in which no time is random."""
         profile = json.loads((PROFILES / f"{cluster}.json").read_text())
         for name in RANDOM:
             section, key = name.split(".")
             profile[section][key]["value"] = 0
-        path = self.folder / f"{cluster}.json"
+        path = self.folder / f"{cluster}_{verb}.json"
         path.write_text(json.dumps(profile))
         return path, profile
 
@@ -85,7 +85,7 @@ class Latencies:
 
     def __init__(self, lab, cluster, verb, long):
         self.lab, self.cluster, self.verb = lab, cluster, verb
-        self.path, self.profile = lab.constant(cluster)
+        self.path, self.profile = lab.constant(cluster, verb)
         self.mtu = value(self.profile, "wire.mtu_bytes")
         aligned = [2, 8, 32, 64] + [1 << power for power in range(7, 24, 1 if long else 2)] + [self.mtu, 4096, LONGEST]
         self.aligned = sorted(set(aligned))
