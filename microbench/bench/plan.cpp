@@ -217,7 +217,12 @@ std::vector<QpPlan> paired_ends(const Topology& t, std::uint32_t machine) {
     for (std::uint32_t k = 0; k < t.threads * t.qps_per_pair; ++k) {
       const std::uint32_t thread = k / t.qps_per_pair;
       QpPlan qp{thread % t.ports, thread, {}, t.transport};
-      for (std::uint32_t number = 0; number < others; ++number) qp.partners.push_back({number, k});
+      for (std::uint32_t number = 0; number < others; ++number) {
+        if (!t.any_thread) qp.partners.push_back({number, k});
+        for (std::uint32_t theirs = 0; t.any_thread && theirs < t.threads * t.qps_per_pair; ++theirs) {
+          if (theirs / t.qps_per_pair % t.ports == qp.port) qp.partners.push_back({number, theirs});
+        }
+      }
       qps.push_back(qp);
     }
     return qps;

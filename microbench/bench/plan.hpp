@@ -81,6 +81,9 @@ struct Topology {
   // Not 0: each thread of each machine, server and clients alike, has this many connected QPs to the thread of the same
   // number of each other machine.
   std::uint32_t qps_per_pair = 0;
+  // With qps_per_pair, on UD: a QP sends to those of all threads of the other machines that use the same port, machine
+  // by machine in the order of their threads; not only to those of the thread of the same number.
+  bool any_thread = false;
   // This many consecutive threads of the server share the QPs and the completion queue of the first of them.
   std::uint32_t threads_per_qp = 1;
   bool clients_may_leave = false;  // if a client dies, it is counted and the run continues

@@ -1,16 +1,12 @@
 // Every machine posts to every other. A thread has QPs to the thread of the same number of each other machine, uses
 // them at random, and limits its outstanding READs or WRITEs over all of them. After rc-swarm of rdma_bench (Kalia et
 // al., USENIX ATC 2016).
-#include <algorithm>
-#include <numeric>
-
 #include "common/error.hpp"
-#include "common/text.hpp"
 #include "microbench/bench/options.hpp"
-#include "microbench/bench/outcome.hpp"
 #include "microbench/loop/datagrams.hpp"
 #include "microbench/loop/receiver.hpp"
 #include "microbench/rate/one_sided.hpp"
+#include "microbench/run/machine_rates.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/predict.hpp"
 
@@ -97,32 +93,10 @@ class AllToAll final : public OneSided {
   }
 
   // Machines may have different rates; the model bounds their mean.
-  std::string bounded_rate() const override { return "mops_per_machine"; }
+  std::string bounded_rate() const override { return kMachineRate; }
 
-  void finish(Outcome& outcome) const override {
-    Json& result = outcome.result;
-    std::vector<double> rates{result.at("rate_mops")};
-    std::vector<std::string> idle;
-    for (const Json& client : result.value("clients", Json::array())) {
-      rates.push_back(client.at("result").at("rate_mops"));
-      if (rates.back() <= 0) idle.push_back(client.at("node"));
-    }
-    const auto [low, high] = std::ranges::minmax(rates);
-    const double mean = std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size());
-    result["mops_per_machine"] = mean;
-    result["mops_spread"] = mean > 0 ? Json((high - low) / mean) : Json();
-    if (!idle.empty() && outcome.failure.empty()) {
-      outcome.failure = fmt::format("{} completed no operation in the measured interval: give a longer --duration",
-                                    fmt::join(idle, ", "));
-    }
-  }
-
-  std::string report(const Json& result) const override {
-    if (!result.contains("mops_per_machine")) return "";  // at a client
-    return fmt::format(
-        "  mean of {} machines: {} Mops, spread {:.1f} %\n", result.value("clients", Json::array()).size() + 1,
-        with_digits(result.at("mops_per_machine").get<double>(), 3), 100 * result.at("mops_spread").get<double>());
-  }
+  void finish(Outcome& outcome) const override { add_machine_rates(outcome); }
+  std::string report(const Json& result) const override { return machine_rates_line(result); }
 
   // A machine is the target of one operation for each that it posts.
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {

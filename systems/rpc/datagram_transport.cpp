@@ -1,0 +1,45 @@
+#include "systems/rpc/datagram_transport.hpp"
+
+#include <algorithm>
+
+#include "common/error.hpp"
+#include "wire/packet.hpp"
+
+namespace verbscope {
+
+namespace {
+
+const Lane& only_lane(const ThreadSetup& setup) {
+  if (setup.lanes.empty()) fail("thread {} has no QP for RPCs", setup.thread);
+  return setup.lanes.front();
+}
+
+RecvShape packet_recvs(std::uint32_t bytes, std::uint32_t recvs, std::uint32_t places) {
+  RecvShape shape = datagram_recvs(recvs, bytes, DatagramTransport::kRecvList);
+  shape.places = std::min(places, recvs);
+  return shape;
+}
+
+}  // namespace
+
+DatagramTransport::DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs,
+                                     std::uint32_t places)
+    : cq_(setup.cq),
+      queue_{.qp = only_lane(setup).qp,
+             .builder = only_lane(setup).builder,
+             .depth = setup.operation.tx_depth,
+             .signal_every = setup.operation.signal_every},
+      inline_bytes_(setup.operation.inline_limit),
+      places_(setup.operation.tx_depth),
+      headers_(Bytes(places_.size() * kPacketHeaderBytes), setup.huge_pages),
+      headers_mr_(setup.pd, headers_.data(), headers_.size()),
+      recvs_(setup, 1, packet_recvs(bytes, recvs, places)),
+      recvs_lane_(recvs_.post(queue_.qp, 0)),
+      stored_(recvs) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    places_[i].wr.opcode = IBV_WR_SEND;
+    places_[i].wr.sg_list = places_[i].segments;
+  }
+}
+
+}  // namespace verbscope

@@ -1,0 +1,177 @@
+// Packets of RPCs as UD SENDs on one QP: a ring of RECVs, and a send queue whose requests are posted in lists. Data
+// path.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "common/ring.hpp"
+#include "machine/memory.hpp"
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/loop/batch_counts.hpp"
+#include "microbench/loop/recv_ring.hpp"
+#include "microbench/loop/send_queue.hpp"
+#include "systems/rpc/packet.hpp"
+
+namespace verbscope {
+
+class DatagramTransport {
+ public:
+  // Uses the first lane of the thread. `bytes`: of the longest packet; `recvs`: of its receive queue, posted at once,
+  // a multiple of kRecvList; `places`: buffers for them. Throws Error.
+  DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs, std::uint32_t places);
+  DatagramTransport(const DatagramTransport&) = delete;
+  DatagramTransport& operator=(const DatagramTransport&) = delete;
+
+  static constexpr std::uint32_t kRecvList = 32;  // RECVs per post
+  static constexpr std::uint32_t kSendList = 16;  // packets per doorbell (eRPC, NSDI 2019)
+  static constexpr std::uint32_t kSegments = 2;   // of a packet: header and data
+
+  std::uint32_t room() const { return queue_.room; }
+
+  // Appends a packet with `bytes` bytes of data. Its header is in front of the data, or apart.
+  void append(const UdAddress& to, const std::byte* header, const std::byte* data, std::uint32_t bytes,
+              std::uint32_t lkey) {
+    Place& place = take_place_for(to);
+    place.segments[0] = {reinterpret_cast<std::uint64_t>(header), kPacketHeaderBytes, lkey};
+    place.wr.num_sge = 1;
+    if (header + kPacketHeaderBytes == data) {
+      place.segments[0].length += bytes;
+    } else {
+      place.segments[1] = {reinterpret_cast<std::uint64_t>(data), bytes, lkey};
+      place.wr.num_sge = 2;
+    }
+    place.wr.send_flags = kPacketHeaderBytes + bytes <= inline_bytes_ ? unsigned{IBV_SEND_INLINE} : 0u;
+    finish(place);
+  }
+  // Appends a packet without data.
+  void append_header(const UdAddress& to, const PacketHeader& header) {
+    Place& place = take_place_for(to);
+    std::byte* const copy = headers_.data() + places_.place(next_ - 1) * kPacketHeaderBytes;
+    std::memcpy(copy, &header, sizeof header);
+    place.segments[0] = {reinterpret_cast<std::uint64_t>(copy), kPacketHeaderBytes, headers_mr_.lkey()};
+    place.wr.num_sge = 1;
+    place.wr.send_flags = kPacketHeaderBytes <= inline_bytes_ ? unsigned{IBV_SEND_INLINE} : 0u;
+    finish(place);
+  }
+
+  // Posts what was appended. False, with `end` set: a post failed.
+  bool post(RunEnd& end) { return post_appended(queue_, kSendList, &batches_, end); }
+
+  // Posts what was appended, and waits until the adapter has sent it and all before. Packets that arrive meanwhile are
+  // received later. Without anything appended it does nothing. False, with `end` set.
+  template <Node N>
+  bool flush(N& node, RunEnd& end) {
+    if (queue_.list.count == 0) return true;
+    ibv_send_wr& last = *queue_.list.last;
+    last.wr_id = send_id(queue_.index, (last.send_flags & IBV_SEND_SIGNALED) != 0 ? kCountedMark : kFlushMark);
+    last.send_flags |= IBV_SEND_SIGNALED;
+    flushing_ = true;
+    if (!post(end)) return false;
+    const Picos give_up = node.now() + kLongestFlush;
+    while (flushing_) {
+      const int count = poll(end, [&](const ibv_wc& wc) {
+        stored_[stored_tail_++] = {recv_place(wc.wr_id), wc.byte_len};
+      });
+      if (count < 0) return false;
+      if (!flushing_) break;
+      if (node.now() > give_up) {
+        end = {.kind = EndKind::poll_failed, .code = ETIMEDOUT, .queue = queue_.index};
+        return false;
+      }
+      if (count == 0) node.idle_until(give_up);
+    }
+    return true;
+  }
+
+  // Hands the packets that have arrived to `take(packet, bytes)`. Returns their number, or -1 with `end` set.
+  template <class Take>
+  int receive(RunEnd& end, Take&& take) {
+    int stored = 0;
+    for (; stored_head_ != stored_tail_; ++stored_head_, ++stored) hand_over(stored_[stored_head_], take);
+    const int count = poll(end, [&](const ibv_wc& wc) { hand_over({recv_place(wc.wr_id), wc.byte_len}, take); });
+    return count < 0 ? -1 : stored + count;
+  }
+
+  // The packets that were received have been read: their RECVs are posted again.
+  bool release(RunEnd& end) {
+    for (; recvs_lane_.consumed >= recvs_lane_.list; recvs_lane_.consumed -= recvs_lane_.list) {
+      if (!post_next_recvs(recvs_lane_, queue_.index, end)) return false;
+    }
+    return true;
+  }
+
+  // Lists of packets posted since the last clear_batches().
+  const BatchCounts& batches() const { return batches_; }
+  void clear_batches() { batches_ = {}; }
+
+  std::string memory() const { return recvs_.memory(); }
+
+ private:
+  struct Place {
+    ibv_send_wr wr{};
+    ibv_sge segments[kSegments]{};
+  };
+  struct Received {
+    std::uint32_t place = 0;
+    std::uint32_t bytes = 0;  // with the GRH
+  };
+  // The last request of a flush: signaled only for it, so that its completion retires nothing, or also in its turn.
+  static constexpr std::uint32_t kFlushMark = 1;
+  static constexpr std::uint32_t kCountedMark = 2;
+  static constexpr Picos kLongestFlush = std::chrono::seconds(1);
+  static constexpr std::uint32_t kGrhBytes = 40;
+
+  Place& take_place_for(const UdAddress& to) {
+    Place& place = places_[next_++];
+    place.wr.wr.ud = to;
+    return place;
+  }
+  void finish(Place& place) {
+    place.wr.wr_id = send_id(queue_.index);
+    verbscope::append(queue_, place.wr);
+  }
+
+  template <class Take>
+  void hand_over(const Received& received, Take&& take) {
+    ++recvs_lane_.consumed;
+    take(recvs_lane_.payloads + received.place * recvs_lane_.stride, received.bytes - kGrhBytes);
+  }
+
+  // Takes completions. Returns the number of packets received, or -1 with `end` set.
+  template <class OnRecv>
+  int poll(RunEnd& end, OnRecv&& on_recv) {
+    int received = 0;
+    const int count = take_completions<kRateBatch>(cq_, kRateBatch, end, [&](const ibv_wc& wc) {
+      if (!is_send_id(wc.wr_id)) {
+        ++received;
+        on_recv(wc);
+        return;
+      }
+      if (sent_request(wc.wr_id) != 0) flushing_ = false;
+      if (sent_request(wc.wr_id) != kFlushMark) retire_signaled(queue_);
+    });
+    return count < 0 ? -1 : received;
+  }
+
+  ibv_cq* cq_;
+  SendQueue queue_;
+  std::uint32_t inline_bytes_;
+  Ring<Place> places_;  // requests from their append to their post
+  std::uint64_t next_ = 0;
+  Buffer headers_;  // of packets without data, by place
+  Mr headers_mr_;
+  RecvRings recvs_;
+  RecvLane recvs_lane_;
+  Ring<Received> stored_;  // packets that arrived during a flush
+  std::uint64_t stored_head_ = 0, stored_tail_ = 0;
+  bool flushing_ = false;
+  BatchCounts batches_;
+};
+
+}  // namespace verbscope

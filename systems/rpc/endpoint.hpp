@@ -1,0 +1,161 @@
+// General RPCs over datagrams: the endpoint of one thread, after eRPC (Kalia, Kaminsky and Andersen, NSDI 2019). The
+// client drives the protocol (packet.hpp): each packet of the server answers one of the client. A packet to the server
+// takes a credit of its session, and each packet from it returns one. Lost packets are sent again by go-back-N; a
+// request is handled at most once.
+//
+// Transport sends and receives packets (datagram_transport.hpp):
+// - room(): packets that may be appended,
+// - append(to, header, data, bytes, lkey): a packet with data; the header is in front of it if contiguous,
+// - append_header(to, header): one without; the header is copied,
+// - post(end), flush(node, end): posts what was appended; flush also waits until it has left,
+// - receive(end, take): hands over packets as take(packet, bytes), returns their number or -1,
+// - release(end): the received packets have been read.
+// Data path.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "common/error.hpp"
+#include "machine/node.hpp"
+#include "microbench/bench/control.hpp"
+#include "systems/rpc/packet.hpp"
+#include "systems/rpc/packet_sender.hpp"
+#include "systems/rpc/rpc_client.hpp"
+#include "systems/rpc/rpc_options.hpp"
+#include "systems/rpc/rpc_server.hpp"
+#include "systems/rpc/session.hpp"
+
+namespace verbscope {
+
+template <class Transport>
+class RpcEndpoint {
+ public:
+  // The arguments must outlive the endpoint.
+  RpcEndpoint(Transport& transport, MessagePool& pool, const RpcOptions& options)
+      : transport_(transport),
+        options_(options),
+        sender_(transport, state_, pool.cut(), options),
+        client_(sender_, state_, pool.cut(), options),
+        server_(sender_, state_, pool, options) {}
+  RpcEndpoint(const RpcEndpoint&) = delete;
+  RpcEndpoint& operator=(const RpcEndpoint&) = delete;
+
+  // Opens a session whose requests go to `to`, where it has the number `remote`. Returns its number here. Throws Error
+  // if the receive queue is too short for another session.
+  std::uint16_t open_client(const UdAddress& to, std::uint16_t remote) {
+    const std::uint16_t number = open(to, remote);
+    state_.sessions[number].client = client_.make_session(number);
+    return number;
+  }
+  // Opens a session whose requests come from `from`, where it has the number `remote`.
+  std::uint16_t open_server(const UdAddress& from, std::uint16_t remote) {
+    const std::uint16_t number = open(from, remote);
+    state_.sessions[number].server = server_.make_session();
+    return number;
+  }
+
+  // Requests of this type are handled by `handler`, on this thread.
+  void serve(std::uint8_t type, RpcHandler handler, void* context) { server_.serve(type, handler, context); }
+
+  // Sends a request in a session of open_client(). If all slots are in use it waits for one.
+  void call(std::uint16_t session, const RpcCall& call) { client_.call(*state_.sessions[session].client, call); }
+
+  // The buffer for a response of `bytes` bytes to a request; the handler fills it, or whoever answers later. Null: the
+  // client has given the request up.
+  MessageBuffer* response(const RpcHandle& handle, std::uint32_t bytes) { return server_.response(handle, bytes); }
+  // Sends the response that was filled.
+  void respond(const RpcHandle& handle) { server_.respond(handle); }
+
+  // One pass of the event loop. Returns a positive number if anything moved, or -1 with `end` set.
+  template <Node N>
+  int pass(N& node, RunEnd& end) {
+    stamp(node);
+    sender_.send_deferred();
+    const int received = transport_.receive(end, [&](const std::byte* packet, std::uint32_t bytes) {
+      if (!options_.batched_stamps) stamp(node);
+      take(packet, bytes);
+    });
+    if (received < 0) return -1;
+    sender_.send_due();
+    if (state_.now >= scan_at_) [[unlikely]] {
+      client_.resend_lost();
+      scan_at_ = state_.now + options_.rto / 10;
+    }
+    const auto whole = std::chrono::duration_cast<Nanos>(state_.cost);
+    state_.cost -= whole;
+    node.compute(whole);
+    if (std::exchange(state_.flush_due, false)) [[unlikely]] {
+      ++state_.counts.flushes;
+      if (!transport_.flush(node, end)) return -1;
+    } else if (!transport_.post(end)) {
+      return -1;
+    }
+    return transport_.release(end) ? received : -1;
+  }
+
+  // True if no request is outstanding and no packet waits to be sent.
+  bool drained() const { return client_.idle() && sender_.idle(); }
+  // When the rate limiter or the scan for lost packets must run, if nothing arrives before.
+  Picos wake_at() const { return std::min(scan_at_, sender_.next_due()); }
+  Picos now() const { return state_.now; }  // the last time stamp
+
+  // Declares work of a handler or a continuation; costs nothing on a host.
+  void charge(Picos time) { state_.charge(time); }
+
+  const RpcCounts& counts() const { return state_.counts; }
+  void clear_counts() { state_.counts = {}; }
+  // A session of open_client().
+  const ClientSession& client(std::uint16_t session) const { return *state_.sessions[session].client; }
+
+ private:
+  std::uint16_t open(const UdAddress& peer, std::uint16_t remote) {
+    if (state_.sessions.size() >= options_.most_sessions()) {
+      fail("{} sessions: at most {}, because each has {} credits and the receive queue {} RECVs",
+           state_.sessions.size() + 1, options_.most_sessions(), options_.credits, options_.recvs);
+    }
+    state_.sessions.push_back({peer, remote, nullptr, nullptr});
+    return static_cast<std::uint16_t>(state_.sessions.size() - 1);
+  }
+
+  template <Node N>
+  void stamp(N& node) {
+    state_.charge(options_.costs.stamp);
+    state_.now = node.now();
+  }
+
+  void take(const std::byte* packet, std::uint32_t bytes) {
+    state_.charge(options_.costs.packet);
+    ++state_.counts.packets_received;
+    if (bytes < kPacketHeaderBytes) [[unlikely]] {
+      ++state_.counts.unknown;
+      return;
+    }
+    const PacketHeader h = load_header(packet);
+    const auto kind = static_cast<PacketKind>(h.kind);
+    const bool to_server = kind == PacketKind::request || kind == PacketKind::request_for_response;
+    if (h.magic != kPacketMagic || h.session >= state_.sessions.size() ||
+        (to_server ? state_.sessions[h.session].server == nullptr : state_.sessions[h.session].client == nullptr))
+        [[unlikely]] {
+      ++state_.counts.unknown;
+      return;
+    }
+    if (to_server) {
+      server_.take(static_cast<std::uint16_t>(h.session), h, packet, bytes);
+    } else {
+      client_.take(*state_.sessions[h.session].client, h, packet, bytes);
+    }
+  }
+
+  Transport& transport_;
+  const RpcOptions& options_;
+  EndpointState state_;
+  PacketSender<Transport> sender_;
+  RpcClient<Transport> client_;
+  RpcServer<Transport> server_;
+  Picos scan_at_{0};  // for lost packets
+};
+
+}  // namespace verbscope

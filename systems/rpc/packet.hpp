@@ -1,0 +1,66 @@
+// The packets of general RPCs: their header and their numbers. After eRPC (Kalia, Kaminsky and Andersen, "Datacenter
+// RPCs can be General and Fast", NSDI 2019), sections 4.2.1 and 5.1.
+//
+// A request has n packets, with the numbers 0 to n-1, and its response k. Response packet j has the number n-1+j. The
+// client sends each packet of the request and asks for each response packet but the first; the server sends one packet
+// for each that it takes, with the same number:
+//
+//   client: request 0 .. n-2    request n-1    request for response n .. n+k-2
+//   server: credit return       response n-1   response
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "common/units.hpp"
+
+namespace verbscope {
+
+enum class PacketKind : std::uint8_t { request, request_for_response, credit_return, response };
+
+// In the byte order of the machine: both ends have the same.
+struct PacketHeader {
+  std::uint64_t type : 8;      // of the request
+  std::uint64_t bytes : 24;    // of the message that the packet has data of; 0 without data
+  std::uint64_t session : 16;  // number at the receiver
+  std::uint64_t kind : 2;
+  std::uint64_t number : 14;
+  std::uint64_t request : 44;  // its number in the session
+  std::uint64_t magic : 4;
+  std::uint64_t unused : 16;
+};
+inline constexpr std::uint32_t kPacketHeaderBytes = 16;
+static_assert(sizeof(PacketHeader) == kPacketHeaderBytes);
+inline constexpr std::uint32_t kPacketMagic = 11;
+
+// A request and its response together have fewer packets than numbers exist.
+inline constexpr std::uint32_t kMaxMessagePackets = 1u << 13;
+inline constexpr std::uint32_t kMaxMessageBytes = 8u << 20;  // headers included (eRPC, section 4.2.1)
+
+// How messages are cut.
+struct PacketCut {
+  std::uint32_t data = 0;  // bytes of data per packet
+
+  // Packets of a message. One without data has one too.
+  constexpr std::uint32_t packets(std::uint32_t bytes) const {
+    return bytes <= data ? 1 : static_cast<std::uint32_t>(divide_up(bytes, data));
+  }
+  constexpr std::uint32_t offset(std::uint32_t packet) const { return packet * data; }
+  // Bytes of data in packet `packet` of a message.
+  constexpr std::uint32_t length(std::uint32_t bytes, std::uint32_t packet) const {
+    return std::min(data, bytes - offset(packet));
+  }
+  // The largest message.
+  constexpr std::uint32_t most_bytes() const {
+    return std::min(kMaxMessagePackets, kMaxMessageBytes / (data + kPacketHeaderBytes)) * data;
+  }
+};
+
+inline PacketHeader load_header(const std::byte* packet) {
+  PacketHeader header;
+  std::memcpy(&header, packet, sizeof header);
+  return header;
+}
+
+}  // namespace verbscope

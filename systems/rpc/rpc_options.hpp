@@ -1,0 +1,86 @@
+// What can be chosen about an endpoint for RPCs, and what it counts.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "common/histogram.hpp"
+#include "common/units.hpp"
+#include "systems/rpc/timely.hpp"
+
+namespace verbscope {
+
+// Computing time on a simulated machine, besides posts and polls; a host spends its own.
+struct RpcCosts {
+  // To send or to receive a packet, handlers included. Calibrated on erpc19-s62-nocc-cx4.
+  Picos packet{21'000};
+  Picos stamp{8'000};             // rdtsc (eRPC, NSDI 2019, section 5.2.2)
+  Picos allocate{20'000};         // assumed: a message buffer
+  Picos rate_update{15'000};      // assumed: Timely, a few divisions
+  Picos limiter{10'000};          // assumed: a packet through the timing wheel
+  double copy_bytes_per_ns = 16;  // assumed: from one cached buffer to another
+
+  Picos copy(std::uint32_t bytes) const { return Picos(static_cast<std::int64_t>(1000 * bytes / copy_bytes_per_ns)); }
+};
+
+enum class RpcControl : std::uint8_t { none, timely };
+
+struct RpcOptions {
+  std::uint32_t credits = 32;        // of a session (eRPC, section 4.3.1)
+  std::uint32_t recvs = 4096;        // of the receive queue: at least `credits` per session
+  Picos rto{5'000'000'000};          // packets without an answer for this long are sent again (section 5.2.3)
+  std::uint32_t most_timeouts = 20;  // in a row, at least 1; a request has no answer after one more
+  RpcControl control = RpcControl::none;
+  TimelyParameters timely{};
+  std::uint32_t frame_overhead = 0;  // bytes of a packet on the wire besides its header and data, for the rate limiter
+  // The optimisations of sections 4.2 and 5.2.2.
+  bool batched_stamps = true;  // one time stamp per batch of packets
+  bool bypass_timely = true;   // no update at link rate while round trips are short
+  bool bypass_limiter = true;  // packets at link rate are sent at once
+  bool preallocate = true;     // responses of one packet
+  bool zero_copy = true;       // a request of one packet stays in its RECV's buffer
+  RpcCosts costs{};
+  Histogram* round_trips = nullptr;  // of packets, as the client sees them; may be null
+
+  std::uint32_t most_sessions() const { return recvs / credits; }
+  // A session with all credits in the limiter at the lowest rate waits this long.
+  Picos wheel_horizon(std::uint32_t packet_bytes) const {
+    return Picos(static_cast<std::int64_t>(1e12 * credits * packet_bytes / timely.floor));
+  }
+};
+
+struct RpcCounts {
+  std::uint64_t packets_sent = 0;
+  std::uint64_t packets_received = 0;
+  std::uint64_t answered = 0;  // requests over, at the client
+  std::uint64_t handled = 0;   // calls of handlers
+  std::uint64_t timeouts = 0;
+  std::uint64_t retransmitted = 0;        // packets
+  std::uint64_t stale = 0;                // repeated or reordered packets, dropped
+  std::uint64_t dropped_for_limiter = 0;  // responses while a copy of the request was in the rate limiter
+  std::uint64_t unknown = 0;              // packets that no peer can have sent
+  std::uint64_t credit_stalls = 0;        // requests that had to wait for credits
+  std::uint64_t limited = 0;              // packets through the rate limiter
+  std::uint64_t rate_updates = 0;
+  std::uint64_t flushes = 0;  // of the send queue
+};
+
+struct RpcCountKey {
+  const char* name;  // in records
+  std::uint64_t RpcCounts::*count;
+};
+inline constexpr std::array<RpcCountKey, 13> kRpcCounts = {{{"packets_sent", &RpcCounts::packets_sent},
+                                                            {"packets_received", &RpcCounts::packets_received},
+                                                            {"answered", &RpcCounts::answered},
+                                                            {"handled", &RpcCounts::handled},
+                                                            {"timeouts", &RpcCounts::timeouts},
+                                                            {"retransmitted", &RpcCounts::retransmitted},
+                                                            {"stale", &RpcCounts::stale},
+                                                            {"dropped_for_limiter", &RpcCounts::dropped_for_limiter},
+                                                            {"unknown", &RpcCounts::unknown},
+                                                            {"credit_stalls", &RpcCounts::credit_stalls},
+                                                            {"limited", &RpcCounts::limited},
+                                                            {"rate_updates", &RpcCounts::rate_updates},
+                                                            {"flushes", &RpcCounts::flushes}}};
+
+}  // namespace verbscope

@@ -1,0 +1,116 @@
+// The state of RPC sessions. A session joins two endpoints: one sends requests in it, the other answers them. It has
+// eight slots, each for one request at a time, and further requests wait (eRPC, NSDI 2019, section 4.3).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "microbench/bench/benchmark.hpp"
+#include "systems/rpc/message_buffer.hpp"
+#include "systems/rpc/rpc_options.hpp"
+#include "systems/rpc/timely.hpp"
+
+namespace verbscope {
+
+inline constexpr std::uint32_t kSessionSlots = 8;
+
+// How a request ended.
+enum class RpcStatus : std::uint8_t {
+  answered,
+  no_answer,       // the peer does not answer, or the session was reset
+  response_large,  // the response does not fit into its buffer
+};
+
+// Called once for each request when it is over; both of its buffers then belong to the caller again.
+using Continuation = void (*)(void* context, std::uint64_t tag, RpcStatus status);
+
+// A request as the caller hands it over. The buffers are the caller's and must outlive the request.
+struct RpcCall {
+  std::uint8_t type = 0;
+  MessageBuffer* request = nullptr;   // request->bytes are sent
+  MessageBuffer* response = nullptr;  // response->bytes is set
+  Continuation done = nullptr;
+  void* context = nullptr;
+  std::uint64_t tag = 0;
+};
+
+// A request on its way. Invariant: num_rx <= num_tx.
+struct ClientSlot {
+  RpcCall call;
+  std::uint64_t number = 0;            // of the request; number % kSessionSlots is the slot
+  std::uint32_t request_packets = 0;   // n
+  std::uint32_t response_packets = 0;  // k; 1 until the first packet tells
+  std::uint32_t num_tx = 0;            // packets sent, requests for response included
+  std::uint32_t num_rx = 0;            // packets received in order
+  std::uint32_t sent_before = 0;       // packets below this number are sent again
+  std::uint32_t held = 0;              // packets that wait in the rate limiter or for room in the send queue
+  std::uint32_t timeouts = 0;          // in a row, without progress
+  // Time of the last packet received, of the last time-out, or when a packet that was held back left.
+  Picos progress{0};
+  bool active = false;
+  bool waits = false;              // for credits
+  ClientSlot* previous = nullptr;  // among the active ones of the endpoint
+  ClientSlot* following = nullptr;
+  std::uint16_t session = 0;
+  std::vector<Picos> sent_at;  // of packet i at place i % credits
+
+  std::uint32_t packets() const { return request_packets + response_packets - 1; }
+  // Packets that may be sent by now: requests for response follow the first packet of the response.
+  std::uint32_t known() const { return num_rx < request_packets ? request_packets : packets(); }
+};
+
+struct ClientSession {
+  std::array<ClientSlot, kSessionSlots> slots;
+  std::array<std::uint8_t, kSessionSlots> free{};  // a stack
+  std::uint32_t free_count = 0;
+  std::array<std::uint8_t, kSessionSlots> waiting{};  // slots that wait for credits, in order: a ring
+  std::uint32_t waiting_head = 0, waiting_count = 0;
+  std::vector<RpcCall> backlog;  // calls that wait for a slot: those from backlog_head on
+  std::size_t backlog_head = 0;
+  std::uint32_t credits = 0;
+  Timely timely;
+  Picos next_due{0};  // of the rate limiter
+
+  explicit ClientSession(const TimelyParameters& parameters) : timely(parameters) {}
+};
+
+// A request at the server. Its response stays until the next request in the slot arrives.
+struct ServerSlot {
+  std::uint64_t number = 0;  // of the request; valid if `used`
+  std::uint32_t request_packets = 0;
+  std::uint32_t num_rx = 0;  // packets taken in order: of the request, and requests for response
+  bool used = false;
+  bool responded = false;
+  bool owns_response = false;  // `response` is not the preallocated buffer
+  std::uint8_t type = 0;
+  MessageBuffer request;  // of several packets, or copied; data is null if there is none
+  MessageBuffer response;
+  MessageBuffer preallocated;  // data is null if there is none
+};
+
+struct ServerSession {
+  std::array<ServerSlot, kSessionSlots> slots;
+};
+
+// This endpoint's end of a session.
+struct SessionEnd {
+  UdAddress peer{};
+  std::uint16_t remote = 0;               // its number at the peer
+  std::unique_ptr<ClientSession> client;  // one of the two
+  std::unique_ptr<ServerSession> server;
+};
+
+// What the parts of an endpoint share.
+struct EndpointState {
+  std::vector<SessionEnd> sessions;
+  RpcCounts counts;
+  Picos now{0};            // the last time stamp
+  Picos cost{0};           // computing time that is declared, and not spent yet
+  bool flush_due = false;  // a packet was sent again: nothing may refer to it when its response arrives
+
+  void charge(Picos time) { cost += time; }
+};
+
+}  // namespace verbscope

@@ -1,0 +1,197 @@
+// A thread of the RPC benchmarks: it keeps requests outstanding in its sessions, and answers those of its peers.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "common/histogram.hpp"
+#include "microbench/bench/workload.hpp"
+#include "microbench/loop/choice.hpp"
+#include "microbench/loop/request_loop.hpp"
+#include "systems/rpc/datagram_transport.hpp"
+#include "systems/rpc/endpoint.hpp"
+
+namespace verbscope {
+
+struct RpcLoad {
+  bool all_serve = true;           // every machine calls and serves; otherwise machine 0 serves the others
+  std::uint32_t batch = 3;         // requests that are sent together, and must all be answered before the next batch
+  std::uint32_t outstanding = 60;  // requests of a thread: a multiple of `batch`
+  std::uint32_t response_bytes = 32;
+  std::uint32_t packet_bytes = 1024;  // header and data
+};
+
+// The words of a message are a function of its tag, the first of them.
+inline constexpr std::uint64_t kResponseMark = std::uint64_t{1} << 63;
+inline constexpr std::uint32_t kLeastMessage = 8;  // bytes: the tag
+inline void fill_words(std::byte* message, std::uint32_t bytes, std::uint64_t tag) {
+  for (std::uint32_t at = 0; at < bytes; at += 8) {
+    const std::uint64_t word = tag + at * 0x9e3779b97f4a7c15u;
+    std::memcpy(message + at, &word, std::min<std::size_t>(8, bytes - at));
+  }
+}
+inline bool words_good(const std::byte* message, std::uint32_t bytes, std::uint64_t tag) {
+  std::uint64_t wrong = 0;
+  for (std::uint32_t at = 0; at + 8 <= bytes; at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, message + at, 8);
+    wrong |= word ^ (tag + at * 0x9e3779b97f4a7c15u);
+  }
+  return wrong == 0;
+}
+inline std::uint64_t first_word(const std::byte* message) {
+  std::uint64_t word;
+  std::memcpy(&word, message, sizeof word);
+  return word;
+}
+
+class RpcThread final : public WorkloadOn<RpcThread> {
+ public:
+  // `options.round_trips` is set here. Throws Error.
+  RpcThread(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options);
+
+  template <Node N>
+  void step(N& node, const RunControl& control, ThreadTally& tally) {
+    OperationMeter meter(control, tally, goal_);
+    for (;;) {
+      if (meter.running()) send_batches();
+      const int moved = endpoint_.pass(node, tally.end);
+      if (moved < 0) return;
+      note(node, meter);
+      if (!meter.running() && !tally.drained.load(std::memory_order_relaxed) && endpoint_.drained()) {
+        tally.set_drained();
+      }
+      if (moved > 0) continue;
+      if (control.quit.load(std::memory_order_relaxed)) {
+        if (!endpoint_.drained()) tally.end = {.kind = EndKind::gave_up};
+        return;
+      }
+      if (endpoint_.drained()) {
+        node.idle();
+      } else {
+        node.idle_until(endpoint_.wake_at());
+      }
+    }
+  }
+
+  bool active() const override { return calls_; }
+  bool counts() const override { return calls_; }
+  std::uint64_t received() const override { return handled_; }
+  std::uint64_t wrong() const override { return wrong_; }
+  std::string memory() const override { return transport_.memory(); }
+
+  const Histogram& latency() const { return latency_; }
+  const Histogram& round_trips() const { return round_trips_; }
+  // Of the measured interval; without calls, of the whole run.
+  const RpcCounts& counts_of_interval() const { return window_; }
+  const BatchCounts& batches() const { return batches_; }
+  std::uint64_t unanswered() const { return unanswered_; }
+  std::uint64_t repeated() const { return repeated_; }
+
+ private:
+  // A request that may be outstanding, with its buffers.
+  struct Call {
+    MessageBuffer request, response;
+    std::uint64_t tag = 0;
+    Picos asked{0};
+    std::uint32_t batch = 0;
+  };
+
+  static void on_done(void* self, std::uint64_t index, RpcStatus status) {
+    static_cast<RpcThread*>(self)->done(static_cast<std::uint32_t>(index), status);
+  }
+  static void on_request(void* self, const RpcRequest& request) { static_cast<RpcThread*>(self)->answer(request); }
+
+  void open_sessions(const ThreadSetup& setup);
+
+  void send_batches() {
+    for (; !ready_.empty(); ready_.pop_back()) {
+      const std::uint32_t batch = ready_.back();
+      left_[batch] = load_.batch;
+      for (std::uint32_t i = batch * load_.batch; i < (batch + 1) * load_.batch; ++i) send(i);
+    }
+  }
+  void send(std::uint32_t index) {
+    Call& call = calls_table_[index];
+    call.tag = caller_ << 40 | ++sequence_;
+    call.asked = endpoint_.now();
+    call.request.bytes = request_bytes_;
+    fill_words(call.request.data, request_bytes_, call.tag);
+    endpoint_.call(
+        sessions_[turn_.next()],
+        {.request = &call.request, .response = &call.response, .done = &on_done, .context = this, .tag = index});
+  }
+
+  void done(std::uint32_t index, RpcStatus status) {
+    Call& call = calls_table_[index];
+    if (status != RpcStatus::answered) {
+      ++unanswered_;
+    } else {
+      ++fresh_;
+      if (measuring_) latency_.record(endpoint_.now() - call.asked);
+      if (call.response.bytes != load_.response_bytes ||
+          !words_good(call.response.data, call.response.bytes, call.tag | kResponseMark)) {
+        ++wrong_;
+      }
+    }
+    if (--left_[call.batch] == 0) ready_.push_back(call.batch);
+  }
+
+  void answer(const RpcRequest& request) {
+    const std::uint64_t tag = request.bytes < kLeastMessage ? 0 : first_word(request.data);
+    if (request.bytes != request_bytes_ || !words_good(request.data, request.bytes, tag)) ++wrong_;
+    std::uint64_t& last = last_handled_[request.handle.session * kSessionSlots + request.handle.slot];
+    if (tag <= last) ++repeated_;
+    last = tag;
+    ++handled_;
+    MessageBuffer* const response = endpoint_.response(request.handle, load_.response_bytes);
+    if (response == nullptr) return;
+    fill_words(response->data, response->bytes, tag | kResponseMark);
+    endpoint_.respond(request.handle);
+  }
+
+  template <Node N>
+  void note(N& node, OperationMeter& meter) {
+    if (!calls_) return;
+    const std::uint64_t fresh = std::exchange(fresh_, 0);
+    if (fresh == 0) return;
+    const bool before = meter.measuring();
+    if (meter.add_and_note(node, meter.phase(), fresh)) {
+      latency_.clear();
+      round_trips_.clear();
+      endpoint_.clear_counts();
+      transport_.clear_batches();
+    } else if (before && !meter.measuring()) {
+      window_ = endpoint_.counts();
+      batches_ = transport_.batches();
+    }
+    measuring_ = meter.measuring();
+  }
+
+  RpcLoad load_;
+  RpcOptions options_;
+  std::uint32_t request_bytes_;
+  std::uint64_t goal_;
+  std::uint64_t caller_;  // number of this thread among those of all machines, from 1 on
+  bool calls_;
+  Histogram latency_;      // of requests answered in the measured interval
+  Histogram round_trips_;  // of packets
+  RpcCounts window_;
+  BatchCounts batches_;  // of packets behind each doorbell, in the same time
+  DatagramTransport transport_;
+  MessagePool pool_;
+  RpcEndpoint<DatagramTransport> endpoint_;
+  std::vector<std::uint16_t> sessions_;  // in which it calls
+  Choice turn_;
+  std::vector<Call> calls_table_;
+  std::vector<std::uint32_t> left_;          // by batch: requests without a response
+  std::vector<std::uint32_t> ready_;         // batches without requests on their way
+  std::vector<std::uint64_t> last_handled_;  // by session and slot: the tag of the last request
+  std::uint64_t sequence_ = 0;
+  std::uint64_t fresh_ = 0;  // answered since the last pass
+  std::uint64_t handled_ = 0, wrong_ = 0, unanswered_ = 0, repeated_ = 0;
+  bool measuring_ = false;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,93 @@
+// rpc_rate as a program on simulated clusters: the packets of a call, calls on networks that lose packets, and what
+// eRPC's paper (Kalia et al., NSDI 2019) says about latencies.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/json.hpp"
+#include "tests/microbench/changed_cluster.hpp"
+#include "tests/microbench/run_program.hpp"
+
+namespace verbscope {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr const char* kShort = " --warmup 50us -D 200us ";
+
+double count_of(const Json& result, const char* name) {
+  return result.at("rpc").at(name).get<double>();
+}
+
+void expect_each_answered_once(const Json& result) {
+  EXPECT_EQ(result.at("unanswered"), 0);
+  EXPECT_EQ(result.at("handled_twice"), 0);
+  EXPECT_EQ(count_of(result, "unknown"), 0);
+}
+
+TEST(RpcRate, AnswersEveryCallWithEveryOption) {
+  for (const char* options :
+       {"", "--serve server", "--threads 3 --machines 3", "-I 0", "--cc timely", "--cc timely --bypass_limiter off",
+        "--cc timely --bypass_timely off --batched_stamps off", "--preallocate off --zero_copy off",
+        "--credits 1 --outstanding 90", "-s 8 --response_size 5000", "-s 5000 --response_size 8 --credits 2"}) {
+    SCOPED_TRACE(options);
+    const Json result = test::result_of(std::string("rpc_rate --fabric sim:cx4 ") + options + kShort);
+    expect_each_answered_once(result);
+    EXPECT_GT(result.at("rate_mops").get<double>(), 0);
+  }
+}
+
+// Three packets of request and two of response: client and server send three and one, one credit return less than the
+// packets of the request, and one response for each request for response: 3 + 1 + 2 + 2 packets.
+TEST(RpcRate, SendsThePacketsThatTheProtocolNeeds) {
+  const Json result = test::result_of(
+      "rpc_rate --fabric sim:cx5 --serve server --batch 1 --outstanding 1 -s 3000 "
+      "--response_size 2000 --warmup 50us -D 1ms");
+  const Json& client = result.at("clients").at(0).at("result");
+  EXPECT_NEAR(count_of(client, "packets_sent") / count_of(client, "answered"), 3 + 1, 0.05);
+  EXPECT_NEAR(count_of(client, "packets_received") / count_of(client, "answered"), 2 + 2, 0.05);
+}
+
+TEST(RpcRate, SendsLostPacketsAgainAndHandlesNoCallTwice) {
+  const test::TempDir folder;
+  for (const double loss : {1e-2, 1e-3}) {
+    const std::string lossy = test::changed_cluster(folder, {{"/fabric/loss_probability", loss}}, "cx4");
+    const Json result = test::result_of("rpc_rate --fabric " + lossy +
+                                        " --machines 3 -s 4000 --response_size 4000 --outstanding 6 --rto 100us "
+                                        "--warmup 200us -D 2ms");
+    expect_each_answered_once(result);
+    EXPECT_GT(count_of(result, "retransmitted"), 0) << loss;
+    EXPECT_EQ(count_of(result, "flushes") > 0, true) << loss;
+  }
+}
+
+// Table 2: an RPC takes at most 0.8 us longer than a READ.
+TEST(RpcRate, TakesLittleLongerThanARead) {
+  for (const char* cluster : {"cx4", "cx5", "cx3"}) {
+    const std::string fabric = std::string(" --fabric sim:") + cluster;
+    const Json rpc = test::result_of("rpc_rate --batch 1 --outstanding 1 -I 0 --warmup 50us -D 1ms" + fabric);
+    const Json read = test::result_of("verb_latency --verb read -s 32 -n 1000" + fabric);
+    const double more = rpc.at("lat_p50_ns").get<double>() - read.at("lat_p50_ns").get<double>();
+    EXPECT_GT(more, 0) << cluster;
+    EXPECT_LT(more, 1300) << cluster;
+  }
+}
+
+TEST(RpcRate, GivesTheSameResultForAnyNumberOfSimulatorThreads) {
+  const std::string command = "rpc_rate --fabric sim:cx4 --machines 4 -s 3000 --cc timely" + std::string(kShort);
+  const Json one = test::result_of(command + "--sim_threads 1");
+  EXPECT_EQ(one, test::result_of(command + "--sim_threads 2"));
+}
+
+TEST(RpcRate, RefusesWhatItCannotRun) {
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --outstanding 7 --batch 3"),
+              AllOf(HasSubstr("--outstanding 7"), HasSubstr("multiple of --batch 3")));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 -s 4"), AllOf(HasSubstr("--size 4"), HasSubstr("from 8")));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 -c RC"),
+              AllOf(HasSubstr("--connection RC"), HasSubstr("UD")));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --machines 20 --rx_depth 64"),
+              AllOf(HasSubstr("--rx_depth 64"), HasSubstr("--credits 32")));
+}
+
+}  // namespace
+}  // namespace verbscope
