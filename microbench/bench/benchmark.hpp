@@ -146,6 +146,12 @@ struct OperationCount {
   std::string name;
 };
 
+// The longest message over UD, and the option that sets its bytes.
+struct LongestDatagram {
+  const char* option = "--size";
+  std::uint32_t bytes = 0;
+};
+
 struct Description {
   std::string name;       // of the binary, and in the record
   std::string summary;    // one sentence, for --help
@@ -195,6 +201,7 @@ class Benchmark : public Program {
   virtual QueueNeeds needs(const Operation& operation, Side side) const = 0;
   // The needs of the UD QPs of ClientQps.
   virtual QueueNeeds datagram_needs(const Operation& operation, Side side) const { return needs(operation, side); }
+  virtual LongestDatagram longest_datagram(const Operation& operation) const { return {.bytes = operation.payload}; }
   // The region of each node of `side`, which has `qps` QPs; with ClientQps, connected ones.
   virtual RegionNeeds region(const Operation&, Side, std::uint32_t /*qps*/) const { return {}; }
   // Every QP gets a second one of this transport, with the same partners, needs and CQ.

@@ -114,12 +114,13 @@ void NodePorts::limit_mtu(std::uint32_t mtu) {
 
 void NodePorts::check_datagram_size() const {
   const Operation& op = part_.plan.operation;
+  const LongestDatagram longest = part_.benchmark.longest_datagram(op);
   std::vector<Transport> used;
   for (const QpPlan& plan : part_.qps) used.push_back(plan.transport);
   if (const std::optional<Transport> companion = part_.benchmark.companion(op)) used.push_back(*companion);
   for (const Transport transport : used) {
-    if (!facts(transport).one_packet || op.payload <= mtu_) continue;
-    fail_usage("--size {} is over the MTU of {} bytes, the limit of a {} message", op.payload, mtu_,
+    if (!facts(transport).one_packet || longest.bytes <= mtu_) continue;
+    fail_usage("{} {} is over the MTU of {} bytes, the limit of a {} message", longest.option, longest.bytes, mtu_,
                to_string(transport));
   }
 }

@@ -9,6 +9,7 @@
 #include "nic_sim/host/event_channel.hpp"
 #include "nic_sim/link/addresses.hpp"
 #include "verbs/endpoint.hpp"
+#include "verbs/port_speed.hpp"
 #include "verbs/qp_rules.hpp"
 #include "wire/packet.hpp"
 #include "wire/wqe.hpp"
@@ -102,8 +103,8 @@ int SimProvider::query_port(ibv_context*, std::uint8_t port, ibv_port_attr* attr
   const LinkFacts& link = facts(nic_.profile().wire.link_type);
   attr->lid = link.ethernet ? std::uint16_t{0} : lid_of(nic_.node());
   attr->sm_lid = link.ethernet ? 0 : 1;
-  attr->phys_state = 5;    // LinkUp
-  attr->active_width = 2;  // 4x
+  attr->phys_state = 5;  // LinkUp
+  set_port_rate(*attr, nic_.profile().wire.port_rate);
   attr->link_layer = link.ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
   return 0;
 }

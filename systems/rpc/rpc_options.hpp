@@ -14,11 +14,11 @@ namespace verbscope {
 struct RpcCosts {
   // To send or to receive a packet, handlers included. Calibrated on erpc19-s62-nocc-cx4.
   Picos packet{21'000};
-  Picos stamp{8'000};             // rdtsc (eRPC, NSDI 2019, section 5.2.2)
-  Picos allocate{20'000};         // assumed: a message buffer
-  Picos rate_update{15'000};      // assumed: Timely, a few divisions
-  Picos limiter{10'000};          // assumed: a packet through the timing wheel
-  double copy_bytes_per_ns = 16;  // assumed: from one cached buffer to another
+  Picos stamp{8'000};               // rdtsc (eRPC, NSDI 2019, section 5.2.2)
+  Picos allocate{20'000};           // assumed: a message buffer
+  Picos rate_update{15'000};        // assumed: Timely, a few divisions
+  Picos limiter{10'000};            // assumed: a packet through the timing wheel
+  double copy_bytes_per_ns = 12.2;  // calibrated on erpc19-f6-peak-cx5ib
 
   Picos copy(std::uint32_t bytes) const { return Picos(static_cast<std::int64_t>(1000 * bytes / copy_bytes_per_ns)); }
 };

@@ -112,6 +112,8 @@ class RpcRate final : public Benchmark {
             .completions = op.tx_depth + op.rx_depth};
   }
 
+  LongestDatagram longest_datagram(const Operation&) const override { return {"--packet_size", load_.packet_bytes}; }
+
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
     return std::make_unique<RpcThread>(setup, load_, rpc_);
   }

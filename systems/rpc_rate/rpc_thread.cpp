@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/error.hpp"
+#include "verbs/port_speed.hpp"
 
 namespace verbscope {
 
@@ -28,6 +29,10 @@ std::uint16_t place_at(const ThreadSetup& setup, std::uint32_t machine) {
 
 RpcOptions complete(RpcOptions options, const ThreadSetup& setup) {
   options.recvs = setup.operation.rx_depth / DatagramTransport::kRecvList * DatagramTransport::kRecvList;
+  options.timely.link = port_rate(setup.device.port_attributes());
+  if (options.control != RpcControl::none && !(options.timely.link.value > 0)) {
+    fail_usage("--cc timely: {} does not state the speed of its port", setup.device.name());
+  }
   return options;
 }
 

@@ -13,7 +13,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr const char* kShort = " --warmup 50us -D 200us ";
+constexpr const char* kShortRpcs = " --warmup 50us -D 200us ";
 
 double count_of(const Json& result, const char* name) {
   return result.at("rpc").at(name).get<double>();
@@ -31,7 +31,7 @@ TEST(RpcRate, AnswersEveryCallWithEveryOption) {
         "--cc timely --bypass_timely off --batched_stamps off", "--preallocate off --zero_copy off",
         "--credits 1 --outstanding 90", "-s 8 --response_size 5000", "-s 5000 --response_size 8 --credits 2"}) {
     SCOPED_TRACE(options);
-    const Json result = test::result_of(std::string("rpc_rate --fabric sim:cx4 ") + options + kShort);
+    const Json result = test::result_of(std::string("rpc_rate --fabric sim:cx4 ") + options + kShortRpcs);
     expect_each_answered_once(result);
     EXPECT_GT(result.at("rate_mops").get<double>(), 0);
   }
@@ -49,7 +49,7 @@ TEST(RpcRate, SendsThePacketsThatTheProtocolNeeds) {
 }
 
 TEST(RpcRate, SendsLostPacketsAgainAndHandlesNoCallTwice) {
-  const test::TempDir folder;
+  const TempDir folder;
   for (const double loss : {1e-2, 1e-3}) {
     const std::string lossy = test::changed_cluster(folder, {{"/fabric/loss_probability", loss}}, "cx4");
     const Json result = test::result_of("rpc_rate --fabric " + lossy +
@@ -74,7 +74,7 @@ TEST(RpcRate, TakesLittleLongerThanARead) {
 }
 
 TEST(RpcRate, GivesTheSameResultForAnyNumberOfSimulatorThreads) {
-  const std::string command = "rpc_rate --fabric sim:cx4 --machines 4 -s 3000 --cc timely" + std::string(kShort);
+  const std::string command = "rpc_rate --fabric sim:cx4 --machines 4 -s 3000 --cc timely" + std::string(kShortRpcs);
   const Json one = test::result_of(command + "--sim_threads 1");
   EXPECT_EQ(one, test::result_of(command + "--sim_threads 2"));
 }

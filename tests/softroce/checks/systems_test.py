@@ -111,3 +111,40 @@ class Sequencer(BenchmarkTest):
 
     def test_server_killed_atomic(self):
         self.kill_server("atomic")
+
+
+class Rpc(BenchmarkTest):
+    """General RPCs: both machines call and serve, and every byte is checked."""
+
+    def run_calls(self, *options):
+        server, client = self.start_pair("rpc_rate", "--outstanding", "12", *options, "-n", ITERATIONS, "--warmup", "50ms")
+        for program in (client, server):
+            self.assertEqual(program.finish(), 0, program.describe())
+        records = [*self.records("server"), *self.records("client")]
+        self.assertEqual([record["status"] for record in records], ["ok", "ok"], server.describe())
+        for record in records:
+            result = record["result"]
+            self.assertEqual((result["unanswered"], result["handled_twice"], result["rpc"]["unknown"]), (0, 0, 0))
+            self.assertGreater(result["rpc"]["answered"], 0)
+        self.assertGreater(records[0]["result"]["lat_samples"], 0)
+        return records[0]["result"]
+
+    def test_rpc_small(self):
+        self.run_calls()
+
+    def test_rpc_of_several_packets(self):
+        result = self.run_calls("-s", "20000", "--response_size", "9000", "--cc", "timely")
+        # 20 packets of request and 9 of response, each way, with 1008 bytes of data in a packet.
+        self.assertGreater(result["rpc"]["packets_sent"], 20 * result["rpc"]["answered"])
+
+    def test_rpc_to_a_server(self):
+        self.run_calls_of_clients("--serve", "server", "-s", "3000")
+
+    def run_calls_of_clients(self, *options):
+        server, client = self.start_pair("rpc_rate", "--outstanding", "12", *options, "-n", ITERATIONS, "--warmup", "50ms")
+        for program in (client, server):
+            self.assertEqual(program.finish(), 0, program.describe())
+        result = self.records("server")[0]["result"]
+        self.assertEqual(result["handled_twice"], 0)
+        self.assertEqual(result["clients"][0]["result"]["unanswered"], 0)
+        self.assertGreater(result["rate_mops"], 0)
