@@ -1,7 +1,5 @@
 #include "systems/rpc/datagram_transport.hpp"
 
-#include <algorithm>
-
 #include "common/error.hpp"
 #include "wire/packet.hpp"
 
@@ -14,16 +12,9 @@ const Lane& only_lane(const ThreadSetup& setup) {
   return setup.lanes.front();
 }
 
-RecvShape packet_recvs(std::uint32_t bytes, std::uint32_t recvs, std::uint32_t places) {
-  RecvShape shape = datagram_recvs(recvs, bytes, DatagramTransport::kRecvList);
-  shape.places = std::min(places, recvs);
-  return shape;
-}
-
 }  // namespace
 
-DatagramTransport::DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs,
-                                     std::uint32_t places)
+DatagramTransport::DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs)
     : cq_(setup.cq),
       queue_{.qp = only_lane(setup).qp,
              .builder = only_lane(setup).builder,
@@ -33,7 +24,7 @@ DatagramTransport::DatagramTransport(const ThreadSetup& setup, std::uint32_t byt
       places_(setup.operation.tx_depth),
       headers_(Bytes(places_.size() * kPacketHeaderBytes), setup.huge_pages),
       headers_mr_(setup.pd, headers_.data(), headers_.size()),
-      recvs_(setup, 1, packet_recvs(bytes, recvs, places)),
+      recvs_(setup, 1, datagram_recvs(recvs, bytes, kRecvList)),
       recvs_lane_(recvs_.post(queue_.qp, 0)),
       stored_(recvs) {
   for (std::size_t i = 0; i < places_.size(); ++i) {

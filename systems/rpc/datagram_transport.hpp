@@ -22,9 +22,9 @@ namespace verbscope {
 
 class DatagramTransport {
  public:
-  // Uses the first lane of the thread. `bytes`: of the longest packet; `recvs`: of its receive queue, posted at once,
-  // a multiple of kRecvList; `places`: buffers for them. Throws Error.
-  DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs, std::uint32_t places);
+  // Uses the first lane of the thread. `bytes`: of the longest packet; `recvs`: of its receive queue, a multiple of
+  // kRecvList, posted at once. Throws Error.
+  DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs);
   DatagramTransport(const DatagramTransport&) = delete;
   DatagramTransport& operator=(const DatagramTransport&) = delete;
 

@@ -48,7 +48,7 @@ class RpcClient {
       return;
     }
     const bool response = static_cast<PacketKind>(h.kind) == PacketKind::response;
-    if (response != (number + 1 >= slot.request_packets)) {
+    if (response != (number + 1 >= slot.request_packets) || (response && !has_length(slot, h, bytes))) {
       ++state_.counts.unknown;
       return;
     }
@@ -64,7 +64,7 @@ class RpcClient {
     slot.progress = state_.now;
     slot.timeouts = 0;
     if (response) {
-      take_response(s, slot, h, packet, bytes);
+      take_response(s, slot, h, packet);
     } else {
       send_more(s, slot);
     }
@@ -85,8 +85,7 @@ class RpcClient {
       slot->sent_before = std::max(slot->sent_before, slot->num_tx);
       slot->num_tx = slot->num_rx;
       if (++slot->timeouts > options_.most_timeouts) {
-        state_.flush_due = true;
-        finish(s, *slot, RpcStatus::no_answer);
+        finish(s, *slot, RpcStatus::no_answer);  // all copies have left: packets sent again were flushed
       } else {
         send_more(s, *slot);
       }
@@ -167,20 +166,25 @@ class RpcClient {
     state_.charge(options_.costs.rate_update);
   }
 
-  void take_response(ClientSession& s, ClientSlot& slot, const PacketHeader& h, const std::byte* packet,
-                     std::uint32_t bytes) {
+  static std::uint32_t response_index(const ClientSlot& slot, const PacketHeader& h) {
+    return static_cast<std::uint32_t>(h.number) - (slot.request_packets - 1);
+  }
+  // Whether a packet of a response has as many bytes as its place in the message says.
+  bool has_length(const ClientSlot& slot, const PacketHeader& h, std::uint32_t bytes) const {
+    const std::uint32_t index = response_index(slot, h);
+    const std::uint32_t message = index == 0 ? static_cast<std::uint32_t>(h.bytes) : slot.call.response->bytes;
+    return bytes == kPacketHeaderBytes + cut_.length(message, index);
+  }
+
+  void take_response(ClientSession& s, ClientSlot& slot, const PacketHeader& h, const std::byte* packet) {
     MessageBuffer& to = *slot.call.response;
-    const std::uint32_t index = static_cast<std::uint32_t>(h.number) - (slot.request_packets - 1);
+    const std::uint32_t index = response_index(slot, h);
     if (index == 0) {
       if (h.bytes > to.capacity) return finish(s, slot, RpcStatus::response_large);
       to.bytes = static_cast<std::uint32_t>(h.bytes);
       slot.response_packets = cut_.packets(to.bytes);
     }
     const std::uint32_t length = cut_.length(to.bytes, index);
-    if (bytes != kPacketHeaderBytes + length) {
-      ++state_.counts.unknown;
-      return;
-    }
     send_more(s, slot);  // before the copy, so that the network does not wait for it
     std::memcpy(to.data + cut_.offset(index), packet + kPacketHeaderBytes, length);
     state_.charge(options_.costs.copy(length));

@@ -1,7 +1,6 @@
 // The server's part of an endpoint: requests are put together, handled at most once, and answered. Data path.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -91,7 +90,7 @@ class RpcServer {
       begin_request(slot, h);
     }
     const std::uint32_t total = slot.request_packets;
-    if (request != (number < total)) {
+    if (request != (number < total) || (request && h.bytes != slot.request_bytes)) {
       ++state_.counts.unknown;
       return;
     }
@@ -108,7 +107,7 @@ class RpcServer {
       ++slot.num_rx;
       return sender_.transmit({slot.number, number, session, index, PacketKind::response});
     }
-    const std::uint32_t length = cut_.length(static_cast<std::uint32_t>(h.bytes), number);
+    const std::uint32_t length = cut_.length(slot.request_bytes, number);
     if (bytes != kPacketHeaderBytes + length) {
       ++state_.counts.unknown;
       return;
@@ -121,7 +120,7 @@ class RpcServer {
       data = slot.request.data;
     }
     if (number + 1 < total) return sender_.transmit({slot.number, number, session, index, PacketKind::credit_return});
-    handle(session, index, slot, data, static_cast<std::uint32_t>(h.bytes));
+    handle(session, index, slot, data);
   }
 
  private:
@@ -143,9 +142,10 @@ class RpcServer {
     slot.responded = false;
     slot.type = static_cast<std::uint8_t>(h.type);
     slot.num_rx = 0;
-    slot.request_packets = cut_.packets(static_cast<std::uint32_t>(h.bytes));
+    slot.request_bytes = static_cast<std::uint32_t>(h.bytes);
+    slot.request_packets = cut_.packets(slot.request_bytes);
     if (slot.request_packets > 1 || !options_.zero_copy) {
-      slot.request = pool_.allocate(std::min(static_cast<std::uint32_t>(h.bytes), cut_.most_bytes()));
+      slot.request = pool_.allocate(slot.request_bytes);
       state_.charge(options_.costs.allocate);
     }
   }
@@ -160,14 +160,14 @@ class RpcServer {
     }
   }
 
-  void handle(std::uint16_t session, std::uint8_t index, ServerSlot& slot, const std::byte* data, std::uint32_t bytes) {
+  void handle(std::uint16_t session, std::uint8_t index, const ServerSlot& slot, const std::byte* data) {
     const Handler& handler = handlers_[slot.type];
     if (handler.function == nullptr) [[unlikely]] {
       ++state_.counts.unknown;
       return;
     }
     ++state_.counts.handled;
-    handler.function(handler.context, {{session, index, slot.number}, slot.type, data, bytes});
+    handler.function(handler.context, {{session, index, slot.number}, slot.type, data, slot.request_bytes});
   }
 
   PacketSender<Transport>& sender_;

@@ -79,6 +79,7 @@ struct ClientSession {
 // A request at the server. Its response stays until the next request in the slot arrives.
 struct ServerSlot {
   std::uint64_t number = 0;  // of the request; valid if `used`
+  std::uint32_t request_bytes = 0;
   std::uint32_t request_packets = 0;
   std::uint32_t num_rx = 0;  // packets taken in order: of the request, and requests for response
   bool used = false;

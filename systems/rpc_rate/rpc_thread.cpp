@@ -9,8 +9,6 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint32_t kPlaces = 4096;  // buffers of received packets; more RECVs share them
-
 std::uint32_t machine_of(const ThreadSetup& setup) {
   return setup.side == Side::server ? 0 : setup.node + 1;
 }
@@ -45,7 +43,7 @@ RpcThread::RpcThread(const ThreadSetup& setup, const RpcLoad& load, const RpcOpt
       goal_(setup.goal),
       caller_(machine_of(setup) * std::uint64_t{setup.topology.threads} + setup.thread + 1),
       calls_(load.all_serve || machine_of(setup) != 0),
-      transport_(setup, load.packet_bytes, options_.recvs, kPlaces),
+      transport_(setup, load.packet_bytes, options_.recvs),
       pool_({load.packet_bytes - kPacketHeaderBytes}, &setup.pd, setup.huge_pages),
       endpoint_(transport_, pool_, options_),
       turn_(1, true, 0, 0) {

@@ -19,6 +19,7 @@ using test::RpcNetwork;
 using testing::ElementsAre;
 
 constexpr Picos kStep{100'000};
+constexpr std::uint32_t kMostResponse = 4096;
 
 // An endpoint with its own memory, which calls and serves. A response has as many bytes as the first four bytes of its
 // request say, or none if the request has none.
@@ -63,6 +64,7 @@ struct Peer {
     std::uint64_t id = 0;
     if (request.bytes >= 12) {
       std::memcpy(&bytes, request.data, 4);
+      bytes %= kMostResponse;  // of a forged request
       std::memcpy(&id, request.data + 4, 8);
       ++handled[id];
     }
@@ -321,6 +323,36 @@ TEST(RpcProtocol, RefusesSessionsBeyondTheReceiveQueue) {
   } catch (const std::exception& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("at most 2"));
   }
+}
+
+// Under a sanitizer: whatever arrives, no byte outside of a message is read or written.
+TEST(RpcProtocol, SurvivesForgedPackets) {
+  std::mt19937_64 random(7);
+  const auto below = [&random](std::uint64_t limit) { return random() % limit; };
+  RpcOptions options;
+  options.credits = 4;
+  options.rto = Picos(5'000'000);
+  Pair pair({}, options, 100);
+  for (std::uint64_t id = 1; id <= 100; ++id) {
+    pair.client.send(0, id, 250, 350, 400);
+    for (int i = 0; i < 200; ++i) {
+      std::vector<std::byte> packet(below(130));
+      PacketHeader h{};
+      h.type = below(3) & 0xff;
+      h.bytes = below(i % 50 == 0 ? 1u << 24 : 600) & 0xffffff;
+      h.session = below(2) & 0xffff;
+      h.kind = below(4) & 3;
+      h.number = below(9) & 0x3fff;
+      h.request = below(2 * id + 16) & 0xffffffff;
+      h.magic = kPacketMagic;
+      std::memcpy(packet.data(), &h, std::min(packet.size(), sizeof h));
+      pair.network.deliver(static_cast<std::uint32_t>(below(2)), packet);
+      if (i % 20 == 0) pair.step();
+      ASSERT_NO_FATAL_FAILURE(expect_credits_kept(pair.client, 0));
+    }
+  }
+  EXPECT_GT(pair.server.endpoint.counts().unknown, 0u);
+  EXPECT_GT(pair.client.endpoint.counts().unknown, 0u);
 }
 
 // What a random network and random endpoints must never break.

@@ -111,6 +111,9 @@ class RpcNetwork {
   const NetworkFaults& faults() const { return faults_; }
   static UdAddress address(std::uint32_t port) { return {nullptr, port, 0}; }
 
+  // Delivers a packet that no endpoint has sent.
+  void deliver(std::uint32_t to, const std::vector<std::byte>& packet) { ports_[to]->arrived_.push_back(packet); }
+
   void advance(Picos step) {
     now_ += step;
     for (const auto& port : ports_) port->read_until(now_ - faults_.reading);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/error.hpp"
 #include "common/json.hpp"
 #include "tests/microbench/changed_cluster.hpp"
 #include "tests/microbench/run_program.hpp"
@@ -61,15 +62,17 @@ TEST(RpcRate, SendsLostPacketsAgainAndHandlesNoCallTwice) {
   }
 }
 
-// Table 2: an RPC takes at most 0.8 us longer than a READ.
+// Table 2: an RPC takes at most 0.8 us longer than a READ, by figures that are rounded to 0.1 us. On cx4 no packet is
+// sent inline.
 TEST(RpcRate, TakesLittleLongerThanARead) {
-  for (const char* cluster : {"cx4", "cx5", "cx3"}) {
-    const std::string fabric = std::string(" --fabric sim:") + cluster;
-    const Json rpc = test::result_of("rpc_rate --batch 1 --outstanding 1 -I 0 --warmup 50us -D 1ms" + fabric);
+  for (const auto& [cluster, inlined] : {std::pair("cx3", 60), std::pair("cx4", 0), std::pair("cx5", 60)}) {
+    const std::string fabric = fmt::format(" --fabric sim:{}", cluster);
+    const Json rpc = test::result_of(
+        fmt::format("rpc_rate --batch 1 --outstanding 1 -I {} --warmup 50us -D 1ms{}", inlined, fabric));
     const Json read = test::result_of("verb_latency --verb read -s 32 -n 1000" + fabric);
     const double more = rpc.at("lat_p50_ns").get<double>() - read.at("lat_p50_ns").get<double>();
     EXPECT_GT(more, 0) << cluster;
-    EXPECT_LT(more, 1300) << cluster;
+    EXPECT_LT(more, 900) << cluster;
   }
 }
 
