@@ -29,7 +29,7 @@ SHORT = {"duration": "200us", "warmup": "200us"}
 MOMENT = {"duration": "20us", "warmup": "0", "longest": "100us"}
 LEAST = 1.03
 SIGNED = re.compile(r"([+-]\d+(?:\.\d+)?) %")
-PLAIN = re.compile(r"(?<![-+.\d])(\d+(?:\.\d+)?) %(?! of the units)")
+PLAIN = re.compile(r"(?<![-+.\d])(\d+(?:\.\d+)?) %(?! of (?:the units|it for))")  # shares of a load, which the table has not
 A_FILE = 10  # points
 
 

@@ -48,7 +48,7 @@ class RpcNetwork;
 
 class NetworkPort {
  public:
-  NetworkPort(RpcNetwork& network, std::uint32_t number) : network_(network), number_(number) {}
+  explicit NetworkPort(RpcNetwork& network) : network_(network) {}
 
   std::uint32_t room() const;
   void append(const UdAddress& to, const std::byte* header, const std::byte* data, std::uint32_t bytes, std::uint32_t) {
@@ -93,7 +93,6 @@ class NetworkPort {
  private:
   friend class RpcNetwork;
   RpcNetwork& network_;
-  std::uint32_t number_;
   std::deque<Posted> posted_;
   std::size_t ready_ = 0;  // of posted_: those whose doorbell was rung
   std::deque<std::vector<std::byte>> arrived_;
@@ -102,7 +101,7 @@ class NetworkPort {
 class RpcNetwork {
  public:
   RpcNetwork(std::uint32_t ports, const NetworkFaults& faults, std::uint64_t seed) : faults_(faults), random_(seed) {
-    for (std::uint32_t i = 0; i < ports; ++i) ports_.push_back(std::make_unique<NetworkPort>(*this, i));
+    for (std::uint32_t i = 0; i < ports; ++i) ports_.push_back(std::make_unique<NetworkPort>(*this));
   }
 
   NetworkPort& port(std::uint32_t number) { return *ports_[number]; }
