@@ -86,8 +86,8 @@ class Latencies:
     def __init__(self, lab, cluster, verb, long):
         self.lab, self.cluster, self.verb = lab, cluster, verb
         self.path, self.profile = lab.constant(cluster, verb)
-        self.mtu = value(self.profile, "wire.mtu_bytes")
-        aligned = [2, 8, 32, 64] + [1 << power for power in range(7, 24, 1 if long else 2)] + [self.mtu, 4096, LONGEST]
+        self.mtu, self.long = value(self.profile, "wire.mtu_bytes"), long
+        aligned = [2, 8, 32, 64] + [1 << power for power in range(7, 24 if long else 21, 1 if long else 2)] + [self.mtu, 4096]
         self.aligned = sorted(set(aligned))
         # 220: default of --inline_size.
         self.edges = {220, 256, 4096, self.mtu} | ({2 * self.mtu, 16 * self.mtu, 65536} if long else set())
@@ -129,6 +129,9 @@ class Latencies:
             ends_inlining = self.inlined[size] != self.inlined[size + 1]
             if step < -other or (step > other + self.packet() and not ends_inlining):
                 failures.append(f"{of}: {size + 1} B take {step:+.0f} ns more than {size} B")
+        if not self.long:
+            print(f"{of}: {self.times[2]:.0f} ns of 2 B, {self.times[4096]:.0f} of 4 KB", flush=True)
+            return failures
         least = LONGEST / (self.lab.bound_mops(self.cluster, self.verb, LONGEST) * LONGEST) * 1e3
         share = least / self.times[LONGEST]
         print(f"{of}: {self.times[2]:.0f} ns of 2 B, {self.times[4096]:.0f} of 4 KB; 8 MB at {share:.3f} of the bound", flush=True)
