@@ -9,7 +9,7 @@ latencies: on copies of the profiles without random times, so that each latency 
 - sizes that are multiples of a completion take longer the longer they are;
 - one byte more or less changes the time by no more than one more packet and the completions of a payload that does not begin at
   the boundary of a completion: the benchmark places the end of each payload there. The end of inlining is excepted;
-- the time of 8 MB is the time at the smallest bound, within 5 %.
+- with --long, the time of 8 MB is the time at the smallest bound, within 5 %.
 
 --long: more sizes.
 """
