@@ -60,11 +60,11 @@ class DatagramTransport {
     finish(place);
   }
 
-  // Posts what was appended. False, with `end` set: a post failed.
+  // Posts the appended packets. Returns false, with `end` set, if a post failed.
   bool post(RunEnd& end) { return post_appended(queue_, kSendList, &batches_, end); }
 
-  // Posts what was appended, and waits until the adapter has sent it and all before. Packets that arrive meanwhile are
-  // received later. Without anything appended it does nothing. False, with `end` set.
+  // Posts the appended packets, and waits until the adapter has sent them and all earlier ones. Packets that arrive
+  // meanwhile are received later. Does nothing if no packet was appended. Returns false, with `end` set, on a failure.
   template <Node N>
   bool flush(N& node, RunEnd& end) {
     if (queue_.list.count == 0) return true;

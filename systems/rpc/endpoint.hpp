@@ -7,7 +7,7 @@
 // - room(): packets that may be appended,
 // - append(to, header, data, bytes, lkey): a packet with data; the header is in front of it if contiguous,
 // - append_header(to, header): one without; the header is copied,
-// - post(end), flush(node, end): posts what was appended; flush also waits until it has left,
+// - post(end), flush(node, end): posts the appended packets; flush also waits until the adapter has sent them,
 // - receive(end, take): hands over packets as take(packet, bytes), returns their number or -1,
 // - release(end): the received packets have been read.
 // Data path.
