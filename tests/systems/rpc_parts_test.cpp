@@ -1,0 +1,101 @@
+// The parts of an endpoint for RPCs, one by one: packets, message buffers, the timing wheel and Timely.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "systems/rpc/message_buffer.hpp"
+#include "systems/rpc/packet.hpp"
+#include "systems/rpc/timely.hpp"
+#include "systems/rpc/timing_wheel.hpp"
+
+namespace verbscope {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(RpcPackets, CutMessagesAtTheDataOfAPacket) {
+  const PacketCut cut{100};
+  EXPECT_EQ(cut.packets(0), 1u);
+  EXPECT_EQ(cut.packets(100), 1u);
+  EXPECT_EQ(cut.packets(101), 2u);
+  EXPECT_EQ(cut.length(101, 0), 100u);
+  EXPECT_EQ(cut.length(101, 1), 1u);
+  // 8 MB hold 8192 packets of 1024 bytes, each with 1008 bytes of data.
+  EXPECT_EQ(PacketCut{1008}.most_bytes(), 8192u * 1008);
+  // The numbers of a request and a response of that size fit into 14 bits.
+  EXPECT_LT(2 * PacketCut{1008}.packets(PacketCut{1008}.most_bytes()) - 2, 1u << 14);
+}
+
+TEST(RpcBuffers, PutTheFirstHeaderBeforeTheDataAndTheOthersBehindIt) {
+  MessagePool pool({100}, nullptr, false);
+  const MessageBuffer buffer = pool.allocate(250);
+  EXPECT_EQ(buffer.header(0) + kPacketHeaderBytes, buffer.data);
+  EXPECT_GE(buffer.header(1), buffer.data + 250);
+  EXPECT_EQ(buffer.header(2), buffer.header(1) + kPacketHeaderBytes);
+  pool.free(buffer);
+  EXPECT_EQ(pool.allocate(240).data, buffer.data) << "a freed buffer serves the next message of its size class";
+}
+
+TEST(RpcBuffers, RefuseMessagesThatNeedMorePacketsThanNumbersExist) {
+  MessagePool pool({16}, nullptr, false);
+  EXPECT_THROW(pool.allocate(16 * 8192 + 1), std::exception);
+}
+
+TEST(RpcWheel, ReleasesPacketsInOrderWhenTheirSlotIsOver) {
+  TimingWheel<int> wheel(Picos(100'000'000));
+  std::vector<int> out;
+  const auto take = [&out](int packet) { out.push_back(packet); };
+  wheel.insert(1, Picos(700'000), Picos(0));    // in the slot from 0.5 to 1 us
+  wheel.insert(2, Picos(900'000), Picos(0));    // the same
+  wheel.insert(3, Picos(2'600'000), Picos(0));  // from 2.5 to 3 us
+  wheel.reap(Picos(900'000), take);
+  EXPECT_THAT(out, ElementsAre());
+  wheel.reap(Picos(1'000'000), take);
+  EXPECT_THAT(out, ElementsAre(1, 2));
+  EXPECT_EQ(wheel.next_due(), Picos(3'000'000));
+  wheel.reap(Picos(3'000'000), take);
+  EXPECT_THAT(out, ElementsAre(1, 2, 3));
+  EXPECT_EQ(wheel.size(), 0u);
+}
+
+TEST(RpcWheel, SendsAfterItsHorizonWhatIsDueLater) {
+  TimingWheel<int> wheel(Picos(10'000'000));
+  int released = 0;
+  wheel.insert(1, Picos(900'000'000), Picos(0));
+  wheel.reap(Picos(11'000'000), [&released](int) { ++released; });
+  EXPECT_EQ(released, 1);
+}
+
+// By hand from the update of NSDI 2019, section 5.2.
+TEST(RpcTimely, ChangesItsRateByTheRoundTripsAndTheirGradient) {
+  TimelyParameters p;
+  p.link = BytesPerSecond{1e9};
+  Timely timely(p);
+  EXPECT_TRUE(timely.at_link_rate());
+  timely.sample(Picos(1'000'000), Picos(10'000'000));  // shorter than 2 us: ignored
+  EXPECT_DOUBLE_EQ(timely.rate(), 1e9);
+  // 2 ms, above 1 ms: 1 - 0.26 * (1 - 1/2) of the rate.
+  timely.sample(Picos(2'000'000'000), Picos(10'000'000'000));
+  EXPECT_DOUBLE_EQ(timely.rate(), 1e9 * 0.87);
+  // 100 us: the gradient is far below 0, so that the rate rises by 5 MB/s.
+  timely.sample(Picos(100'000'000), Picos(20'000'000'000));
+  EXPECT_DOUBLE_EQ(timely.rate(), 0.87e9 + 5e6);
+  // 10 us, below 50 us: once more.
+  timely.sample(Picos(10'000'000), Picos(30'000'000'000));
+  EXPECT_DOUBLE_EQ(timely.rate(), 0.87e9 + 10e6);
+}
+
+TEST(RpcTimely, StaysBetweenTheFloorAndTheLink) {
+  TimelyParameters p;
+  p.link = BytesPerSecond{1e9};
+  Timely timely(p);
+  Picos now{0};
+  for (int i = 0; i < 1000; ++i) timely.sample(Picos(5'000'000'000), now += Picos(10'000'000));
+  EXPECT_DOUBLE_EQ(timely.rate(), p.floor);
+  for (int i = 0; i < 1000; ++i) timely.sample(Picos(10'000'000), now += Picos(10'000'000));
+  EXPECT_DOUBLE_EQ(timely.rate(), 1e9);
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,144 @@
+// A program that calls and serves on an endpoint for RPCs, and checks every byte; and two of them with a session.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <map>
+
+#include "tests/systems/rpc_network.hpp"
+
+namespace verbscope::test {
+
+inline constexpr Picos kStep{100'000};
+inline constexpr std::uint32_t kMostResponse = 4096;
+
+// An endpoint with its own memory, which calls and serves. A response has as many bytes as the first four bytes of its
+// request say, or none if the request has none.
+struct Peer {
+  Peer(RpcNetwork& network, std::uint32_t number, std::uint32_t data, const RpcOptions& given)
+      : options(given), pool({data}, nullptr, false), endpoint(network.port(number), pool, options) {
+    endpoint.serve(1, &on_request, this);
+  }
+
+  static void on_request(void* self, const RpcRequest& request) { static_cast<Peer*>(self)->serve(request); }
+  static void on_done(void* self, std::uint64_t index, RpcStatus status) {
+    static_cast<Peer*>(self)->done(index, status);
+  }
+
+  static std::byte byte_of(std::uint64_t call, std::uint32_t at) {
+    return static_cast<std::byte>(call * 31 + at * 7 + 1);
+  }
+
+  struct Call {
+    MessageBuffer request, response;
+    std::uint32_t response_bytes;
+    std::uint64_t id;
+    int over = 0;
+    RpcStatus status{};
+  };
+
+  void send(std::uint16_t session, std::uint64_t id, std::uint32_t bytes, std::uint32_t response_bytes,
+            std::uint32_t room) {
+    calls.push_back({pool.allocate(bytes), pool.allocate(room), response_bytes, id});
+    Call& call = calls.back();
+    call.request.bytes = bytes;
+    for (std::uint32_t i = 0; i < bytes; ++i) call.request.data[i] = byte_of(id, i);
+    if (bytes >= 12) {
+      std::memcpy(call.request.data, &response_bytes, 4);
+      std::memcpy(call.request.data + 4, &id, 8);
+    }
+    endpoint.call(session, {1, &call.request, &call.response, &on_done, this, calls.size() - 1});
+  }
+
+  void serve(const RpcRequest& request) {
+    std::uint32_t bytes = 0;
+    std::uint64_t id = 0;
+    if (request.bytes >= 12) {
+      std::memcpy(&bytes, request.data, 4);
+      bytes %= kMostResponse;  // of a forged request
+      std::memcpy(&id, request.data + 4, 8);
+      ++handled[id];
+    }
+    for (std::uint32_t i = 12; i < request.bytes; ++i) wrong += request.data[i] == byte_of(id, i) ? 0 : 1;
+    if (answer_later) {
+      waiting.push_back({request.handle, bytes, id});
+    } else {
+      answer({request.handle, bytes, id});
+    }
+  }
+  struct Waiting {
+    RpcHandle handle;
+    std::uint32_t bytes;
+    std::uint64_t id;
+  };
+  void answer(const Waiting& request) {
+    MessageBuffer* const response = endpoint.response(request.handle, request.bytes);
+    if (response == nullptr) return;
+    for (std::uint32_t i = 0; i < request.bytes; ++i) response->data[i] = byte_of(~request.id, i);
+    endpoint.respond(request.handle);
+  }
+
+  void done(std::uint64_t index, RpcStatus status) {
+    Call& call = calls[index];
+    ++call.over;
+    call.status = status;
+    if (status == RpcStatus::answered) {
+      wrong += call.response.bytes == call.response_bytes ? 0 : 1;
+      for (std::uint32_t i = 0; i < call.response.bytes; ++i) {
+        wrong += call.response.data[i] == byte_of(~call.id, i) ? 0 : 1;
+      }
+    }
+    std::memset(call.request.data, 0xee, call.request.bytes);  // whoever reads it now reads wrong bytes
+  }
+
+  bool all_over() const {
+    return std::ranges::all_of(calls, [](const Call& call) { return call.over > 0; });
+  }
+
+  RpcOptions options;
+  MessagePool pool;
+  RpcEndpoint<NetworkPort> endpoint;
+  std::deque<Call> calls;
+  std::map<std::uint64_t, int> handled;
+  std::deque<Waiting> waiting;
+  bool answer_later = false;
+  int wrong = 0;
+};
+
+inline void expect_credits_kept(const Peer& peer, std::uint16_t session) {
+  const ClientSession& s = peer.endpoint.client(session);
+  std::uint32_t sum = s.credits;
+  for (const ClientSlot& slot : s.slots) {
+    ASSERT_LE(slot.num_rx, slot.num_tx);
+    sum += slot.num_tx - slot.num_rx;
+  }
+  ASSERT_EQ(sum, peer.options.credits);
+}
+
+// Two peers with one session from the first to the second.
+struct Pair {
+  Pair(const NetworkFaults& faults, const RpcOptions& options, std::uint32_t data)
+      : network(2, faults, 1), client(network, 0, data, options), server(network, 1, data, options) {
+    client.endpoint.open_client(RpcNetwork::address(1), 0);
+    server.endpoint.open_server(RpcNetwork::address(0), 0);
+  }
+  void run(int steps) {
+    for (int i = 0; i < steps && !client.all_over(); ++i) step();
+  }
+  void step() {
+    StillNode node = network.node();
+    RunEnd end;
+    ASSERT_GE(client.endpoint.pass(node, end), 0);
+    ASSERT_GE(server.endpoint.pass(node, end), 0);
+    network.advance(kStep);
+  }
+  RpcNetwork network;
+  Peer client, server;
+};
+
+}  // namespace verbscope::test
