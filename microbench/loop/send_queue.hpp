@@ -46,7 +46,8 @@ struct SendQueue {
   RemoteWalk* walk = nullptr;           // over the places of WRITEs and READs
   PostList list{.first = ring.data()};  // built by append() or append_next(), posted by post_appended()
   std::uint64_t before = 0;             // requests before this lap of the ring; without a ring, all
-  SendQueue* following = nullptr;  // has the turn after this one, where queues take turns (systems/rpc/responses.hpp)
+  SendQueue* following =
+      nullptr;  // has the turn after this one, where queues take turns (systems/requests/responses.hpp)
 
   std::uint64_t posted() const { return before + static_cast<std::uint64_t>(next - ring.data()); }
   std::uint64_t completed() const { return posted() - (depth - room); }

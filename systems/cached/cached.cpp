@@ -8,7 +8,7 @@
 #include "lookups/mica_store.hpp"
 #include "pcie_model/predict.hpp"
 #include "systems/cached/client.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 #include "systems/store/cache.hpp"
 #include "systems/store/model.hpp"
 #include "systems/store/store.hpp"

@@ -12,7 +12,7 @@
 
 #include "microbench/loop/send_queue.hpp"
 #include "systems/cached/message.hpp"
-#include "systems/rpc/client.hpp"
+#include "systems/requests/client.hpp"
 #include "systems/store/client_end.hpp"
 #include "systems/store/workload.hpp"
 

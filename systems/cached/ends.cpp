@@ -3,7 +3,7 @@
 #include "systems/cached/cached.hpp"
 #include "systems/cached/client.hpp"
 #include "systems/cached/server.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 #include "systems/store/client_end.hpp"
 #include "wire/pcie.hpp"
 

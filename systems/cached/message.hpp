@@ -22,7 +22,7 @@
 #include <cstring>
 
 #include "lookups/mica_store.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 
 namespace verbscope::cached {
 

@@ -12,8 +12,8 @@
 
 #include "common/ring.hpp"
 #include "systems/cached/message.hpp"
-#include "systems/rpc/peers.hpp"
-#include "systems/rpc/server.hpp"
+#include "systems/requests/peers.hpp"
+#include "systems/requests/server.hpp"
 #include "systems/store/cache.hpp"
 #include "systems/store/workload.hpp"
 

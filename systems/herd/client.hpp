@@ -9,8 +9,8 @@
 
 #include "microbench/loop/send_queue.hpp"
 #include "systems/herd/message.hpp"
-#include "systems/rpc/client.hpp"
-#include "systems/rpc/request_slots.hpp"
+#include "systems/requests/client.hpp"
+#include "systems/requests/request_slots.hpp"
 #include "systems/store/client_end.hpp"
 
 namespace verbscope::herd {

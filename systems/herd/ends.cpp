@@ -3,7 +3,7 @@
 #include "systems/herd/client.hpp"
 #include "systems/herd/herd.hpp"
 #include "systems/herd/server.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 #include "systems/store/cache.hpp"
 #include "systems/store/client_end.hpp"
 #include "systems/store/workload.hpp"

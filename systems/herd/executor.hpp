@@ -25,7 +25,7 @@
 
 #include "lookups/mica_store.hpp"
 #include "systems/herd/message.hpp"
-#include "systems/rpc/request_slots.hpp"
+#include "systems/requests/request_slots.hpp"
 #include "systems/store/cache.hpp"
 #include "systems/store/options.hpp"
 

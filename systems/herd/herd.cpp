@@ -5,7 +5,7 @@
 #include "common/error.hpp"
 #include "common/record.hpp"
 #include "pcie_model/predict.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 #include "systems/store/cache.hpp"
 #include "systems/store/model.hpp"
 

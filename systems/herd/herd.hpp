@@ -8,7 +8,7 @@
 #include "microbench/bench/benchmark.hpp"
 #include "pcie_model/predict.hpp"
 #include "systems/herd/message.hpp"
-#include "systems/rpc/request_slots.hpp"
+#include "systems/requests/request_slots.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope::herd {

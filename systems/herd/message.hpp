@@ -1,5 +1,5 @@
-// A request of HERD as its two ends agree on it (systems/rpc/request_slots.hpp says how it gets to the server), and the
-// echo that may take the store's place.
+// A request of HERD as its two ends agree on it (systems/requests/request_slots.hpp says how it gets to the server),
+// and the echo that may take the store's place.
 //
 // A request ends with the 16-byte hash of its key. A GET is the hash alone; a PUT is value, length (2 bytes, not 0) and
 // hash. The last byte of a hash is not 0. In an empty slot length and hash are 0, so that a GET is read with a length

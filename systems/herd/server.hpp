@@ -11,7 +11,7 @@
 
 #include "common/ring.hpp"
 #include "systems/herd/executor.hpp"
-#include "systems/rpc/server.hpp"
+#include "systems/requests/server.hpp"
 #include "systems/store/cache.hpp"
 
 namespace verbscope::herd {

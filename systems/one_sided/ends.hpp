@@ -13,7 +13,7 @@
 #include "microbench/loop/recv_ring.hpp"
 #include "systems/one_sided/client.hpp"
 #include "systems/one_sided/puts.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope {

@@ -6,8 +6,8 @@
 
 #include "common/units.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "systems/rpc/client.hpp"
-#include "systems/rpc/server.hpp"
+#include "systems/requests/client.hpp"
+#include "systems/requests/server.hpp"
 #include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {

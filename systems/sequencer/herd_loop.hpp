@@ -1,6 +1,6 @@
 // The data paths of `sequencer --design herd` (Kalia et al., ATC 2016, section 4.1): a client writes its requests into
-// slots of the server's memory over UC (systems/rpc/request_slots.hpp) and gets the value by UD SEND. It chooses the
-// worker of each request at random.
+// slots of the server's memory over UC (systems/requests/request_slots.hpp) and gets the value by UD SEND. It chooses
+// the worker of each request at random.
 #pragma once
 
 #include <endian.h>
@@ -12,7 +12,7 @@
 #include <span>
 
 #include "microbench/loop/choice.hpp"
-#include "systems/rpc/request_slots.hpp"
+#include "systems/requests/request_slots.hpp"
 #include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {

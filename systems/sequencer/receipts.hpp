@@ -11,7 +11,7 @@
 
 #include "common/hash.hpp"
 #include "common/histogram.hpp"
-#include "systems/rpc/client.hpp"
+#include "systems/requests/client.hpp"
 
 namespace verbscope {
 

@@ -7,7 +7,7 @@
 #include "common/members.hpp"
 #include "microbench/run/console.hpp"
 #include "pcie_model/predict.hpp"
-#include "systems/rpc/server.hpp"
+#include "systems/requests/server.hpp"
 
 namespace verbscope {
 

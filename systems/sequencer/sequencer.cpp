@@ -4,7 +4,7 @@
 
 #include "common/record.hpp"
 #include "microbench/run/runner.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 #include "systems/sequencer/result.hpp"
 
 namespace verbscope {

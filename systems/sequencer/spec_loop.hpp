@@ -18,9 +18,9 @@
 #include "microbench/loop/choice.hpp"
 #include "microbench/loop/recv_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
-#include "systems/rpc/client.hpp"
-#include "systems/rpc/peers.hpp"
-#include "systems/rpc/server.hpp"
+#include "systems/requests/client.hpp"
+#include "systems/requests/peers.hpp"
+#include "systems/requests/server.hpp"
 #include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {

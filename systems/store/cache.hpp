@@ -11,7 +11,7 @@
 #include "lookups/mica_store.hpp"
 #include "machine/node.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "systems/rpc/server.hpp"
+#include "systems/requests/server.hpp"
 #include "systems/store/options.hpp"
 #include "wire/pcie.hpp"
 

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "lookups/mica_store.hpp"
-#include "systems/rpc/client.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/client.hpp"
+#include "systems/requests/peers.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope {

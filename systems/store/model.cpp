@@ -4,7 +4,7 @@
 
 #include "microbench/loop/batch_counts.hpp"
 #include "pcie_model/costs.hpp"
-#include "systems/rpc/server.hpp"
+#include "systems/requests/server.hpp"
 
 namespace verbscope {
 

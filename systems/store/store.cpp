@@ -7,7 +7,7 @@
 #include "common/record.hpp"
 #include "common/text.hpp"
 #include "microbench/bench/options.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 
 namespace verbscope {
 

@@ -9,7 +9,7 @@
 
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/run/report.hpp"
-#include "systems/rpc/client.hpp"
+#include "systems/requests/client.hpp"
 #include "systems/store/client_oracle.hpp"
 #include "systems/store/options.hpp"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "microbench/loop/recv_loop.hpp"
-#include "systems/rpc/server.hpp"
+#include "systems/requests/server.hpp"
 #include "tests/microbench/executing_device.hpp"
 
 namespace verbscope::test {

@@ -9,7 +9,7 @@
 
 #include "systems/cached/client.hpp"
 #include "systems/cached/server.hpp"
-#include "systems/rpc/client.hpp"
+#include "systems/requests/client.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 #include "tests/systems/answering_queues.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "systems/herd/client.hpp"
-#include "systems/rpc/client.hpp"
+#include "systems/requests/client.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "common/error.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 
 namespace verbscope {
 namespace {

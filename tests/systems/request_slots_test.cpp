@@ -1,5 +1,5 @@
 // The slots of requests by WRITE, the requests of HERD, and the tags of responses.
-#include "systems/rpc/request_slots.hpp"
+#include "systems/requests/request_slots.hpp"
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 #include "microbench/loop/recv_ring.hpp"
 #include "microbench/loop/request_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 
 namespace verbscope {
 

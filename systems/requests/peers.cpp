@@ -1,4 +1,4 @@
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -22,9 +22,9 @@
 
 #include "common/error.hpp"
 #include "machine/memory.hpp"
-#include "systems/rpc/client.hpp"
-#include "systems/rpc/peers.hpp"
-#include "systems/rpc/server.hpp"
+#include "systems/requests/client.hpp"
+#include "systems/requests/peers.hpp"
+#include "systems/requests/server.hpp"
 #include "wire/pcie.hpp"
 
 namespace verbscope {

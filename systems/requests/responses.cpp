@@ -1,8 +1,8 @@
-#include "systems/rpc/responses.hpp"
+#include "systems/requests/responses.hpp"
 
 #include <algorithm>
 
-#include "systems/rpc/peers.hpp"
+#include "systems/requests/peers.hpp"
 #include "wire/pcie.hpp"
 
 namespace verbscope {

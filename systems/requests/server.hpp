@@ -13,8 +13,8 @@
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/recv_ring.hpp"
 #include "microbench/loop/request_loop.hpp"
-#include "systems/rpc/peers.hpp"
-#include "systems/rpc/responses.hpp"
+#include "systems/requests/peers.hpp"
+#include "systems/requests/responses.hpp"
 
 namespace verbscope {
 
