@@ -46,7 +46,7 @@ class Adviser {
   // True if operations do not consume the limiting resource, so that no other form of the operation helps.
   bool waits_for_responses() const {
     const Resource limit = binding_.load.resource;
-    return limit == Resource::outstanding || limit == Resource::wqe_cache ||
+    return limit == diagnosis_.loads.waited_for || limit == Resource::outstanding || limit == Resource::wqe_cache ||
            (is_held_while_waiting(limit) && limit != Resource::qp_context_cache);
   }
 
@@ -148,6 +148,10 @@ class Adviser {
       case Resource::switch_buffer:
       case Resource::rate_control:
       case Resource::recv_queue:
+      case Resource::credits:
+      case Resource::rate_limiter:
+      case Resource::timeouts:
+      case Resource::switch_queue:
         break;
     }
     return load.utilisation;
@@ -255,6 +259,8 @@ class Adviser {
     if (is_of_one_qp(limit) || limit == Resource::wqe_fetch) return add_doubled_qps();
     if (limit == Resource::cpu) return add_doubled_threads();
     if (limit == Resource::driver_lock) return add_separate_queues();
+    if (limit == Resource::credits)
+      return add_doubled("credits", "credits", [](const Load& load, bool) { return load.utilisation; });
     if (limit != Resource::outstanding) return;
     if (diagnosis_.loads.trip.reads_are_full) return add_doubled_qps();
     const std::string key = outstanding_option(record_);

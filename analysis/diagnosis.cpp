@@ -68,7 +68,8 @@ double load_after(const Load& load, const Doubling& doubling, const Loads& loads
 double latency_after(double latency, const Doubling& doubling, const Loads& loads) {
   const RoundTrip& trip = loads.trip;
   // For operations that wait for locks, only the load of the trip itself is halved.
-  if (doubling.has(Resource::outstanding) && !trip.reads_are_full)
+  const bool more = doubling.has(Resource::outstanding) || doubling.has(loads.waited_for);
+  if (more && !trip.reads_are_full)
     latency -= (trip.locked * std::min(latency, trip.load) + (1 - trip.locked) * latency) / 2;
   // Re-reads of WQEs delay their QPs. The program waits for that delay, not for the number of outstanding operations.
   if (doubling.has(Resource::wqe_cache) || doubling.no_rereads) {
@@ -109,9 +110,9 @@ constexpr double kMinPart = 0.1;
 // Loads below this are not considered as limits.
 constexpr double kMinCandidateLoad = 0.5;
 
-// False for MMIO, which is a part of the link to the NIC.
+// False for other names: MMIO is a part of the link to the NIC, the switch's queue is in front of a port.
 bool is_own_resource(Resource resource) {
-  return resource != Resource::mmio;
+  return resource != Resource::mmio && resource != Resource::switch_queue;
 }
 
 bool is_link(Resource resource) {
@@ -126,6 +127,7 @@ Load best_named(const Load& load, const std::vector<Load>& side) {
   };
   const Load* other = nullptr;
   if (load.resource == Resource::pcie_to_nic) other = instead(Resource::mmio, 0.5);
+  if (load.resource == Resource::wire_in) other = instead(Resource::switch_queue, 1);
   if (load.resource == Resource::requester_unit) other = instead(Resource::requester_units, kEvenShare);
   if (load.resource == Resource::responder_unit) other = instead(Resource::responder_units, kEvenShare);
   return other != nullptr ? *other : load;
@@ -156,7 +158,7 @@ class Search {
     out_.outcome([this](const Load& load, bool of_peer) { return add(load, of_peer); }, 0);
     if (out_.latency > 0) {
       const bool rereads = out_.loads.wqes_reread > kRereadCounts;
-      add({.load = Load{.resource = rereads ? Resource::wqe_cache : Resource::outstanding,
+      add({.load = Load{.resource = rereads ? Resource::wqe_cache : out_.loads.waited_for,
                         .node = "server",
                         .utilisation = out_.latency}});
     }

@@ -14,6 +14,9 @@ namespace {
 std::string evidence(const Limit& limit, const Explanation& it) {
   const Load& load = limit.load;
   const auto per_op = [&it](const char* key) { return extra_per_op(*it.record, key).value_or(0); };
+  const auto share_of_callers = [&it](const char* key) {
+    return share_text(number_at(it.record->result, key).value_or(0));
+  };
   switch (load.resource) {
     case Resource::mmio: {
       const Load* link = find_load(limit.of_peer ? it.loads.peers : it.loads.server, Resource::pcie_to_nic);
@@ -36,11 +39,22 @@ std::string evidence(const Limit& limit, const Explanation& it) {
         return fmt::format("{:.3g} messages dropped per operation", lost);
       if (const double waits = per_window_op("recv_waits"); waits > 0)
         return fmt::format("{:.3g} waits for a RECV per operation", waits);
+      if (is_rpc(*it.record)) return "no RECVs are left for more credits";
       break;
     }
     case Resource::outstanding:
     case Resource::reads_outstanding:
       return "the program waits for its own operations to complete";
+    case Resource::credits:
+      return fmt::format("requests wait for credits {} of the time", share_of_callers("credits_waited_share"));
+    case Resource::rate_limiter:
+      return fmt::format("it holds packets {} of the time", share_of_callers("limiter_busy_share"));
+    case Resource::timeouts:
+      return fmt::format("requests wait for them {} of the time", share_of_callers("timed_out_share"));
+    case Resource::switch_queue:
+      return fmt::format("up to {:.0f} kB; median round trip of a packet {:.0f} us",
+                         counted_in_all(*it.record, "deepest_queue_bytes") / 1e3,
+                         number_at(it.record->result, "rtt_p50_ns").value_or(0) / 1e3);
     default:
       break;
   }

@@ -329,6 +329,10 @@ Loads resource_loads(const Record& record, const Prediction* prediction) {
     set_rereads(record, loads);
     drop_other_flow(record, loads);
     drop_unreceived(record, loads);
+    loads.waited_for = waited_for(record);
+    if (const Load* in = find_load(loads.server, Resource::wire_in); in != nullptr && waits_in_switch(record)) {
+      loads.server.push_back({.resource = Resource::switch_queue, .node = in->node, .utilisation = in->utilisation});
+    }
     for (std::vector<Load>* side : {&loads.server, &loads.peers}) {
       for (Load& load : *side) {
         // READs and atomics: the number of WQEs that wait for responses does not depend on the speed, so re-reads

@@ -100,8 +100,22 @@ inline double own_work(const Load& load) {
 // True for resources that are held while they wait for another one, and so may be full because of the other one.
 bool is_held_while_waiting(Resource resource);
 
+// True for records of the RPC programs.
+bool is_rpc(const Record& record);
+
+// True if the receive queue that the command line gives has no RECVs for twice the credits of an RPC program.
+bool recvs_bound_credits(const Record& record);
+
+// What requests wait for if no resource is full: a program's own limit on outstanding operations, or of an RPC program
+// its credits, its rate limiter, time-outs, or a receive queue that holds no more credits.
+Resource waited_for(const Record& record);
+
+// True if the switch's queue for the server's port makes up most of the packets' round trips.
+bool waits_in_switch(const Record& record);
+
 struct Loads {
   bool measured = false;  // by a simulator's busy times; else inferred from rate, model and counters
+  Resource waited_for = Resource::outstanding;
   std::vector<Load> server;
   std::vector<Load> peers;      // per resource, the load of the busiest client
   double atomic_slot_mean = 0;  // only with busy times: mean load of all slots

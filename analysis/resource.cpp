@@ -8,7 +8,7 @@ namespace {
 using R = Resource;
 
 const auto& table() {
-  static const std::array<ResourceFacts, 24> facts = {{
+  static const std::array<ResourceFacts, 28> facts = {{
       {.resource = R::mmio,
        .key = "mmio",
        .words = "MMIO bandwidth",
@@ -205,6 +205,31 @@ const auto& table() {
        .unit = "RECVs",
        .capacity = R::recv_queue,
        .options = {"rx_depth"}},
+      {.resource = R::credits,
+       .key = "credits",
+       .words = "credits of the sessions",
+       .unit = "packets",
+       .capacity = R::credits,
+       .options = {"credits", "packet_size"}},
+      {.resource = R::rate_limiter,
+       .key = "rate_limiter",
+       .words = "the rate limiter of the sessions",
+       .unit = "B/s",
+       .capacity = R::rate_limiter,
+       .options = {"cc", "warmup"}},
+      {.resource = R::timeouts,
+       .key = "timeouts",
+       .words = "time-outs after losses",
+       .unit = "time",
+       .capacity = R::timeouts,
+       .options = {"rto"}},
+      {.resource = R::switch_queue,
+       .key = "switch_queue",
+       .words = "the switch's queue for the port",
+       .unit = "bit/s",
+       .capacity = R::wire_out,
+       .doubled = {"wire.port_gbit_per_s"},
+       .options = {"cc", "credits", "machines"}},
   }};
   return facts;
 }

@@ -32,6 +32,10 @@ enum class Resource {
   switch_buffer,      // packets dropped because a buffer is full, then sent again with all that follow
   rate_control,       // adapters slow down QPs whose packets were marked
   recv_queue,         // posted RECVs: without one a message is dropped or sent again
+  credits,            // credits of RPC sessions: packets wait for answers to earlier ones
+  rate_limiter,       // RPC packets wait for the rate that congestion control allows
+  timeouts,           // RPC packets without an answer, which are sent again after a time-out
+  switch_queue,       // RPC packets in the switch's queue for the node's port
 };
 
 struct ResourceFacts {

@@ -42,7 +42,7 @@ Kind kind_of(const Record& record) {
   if (name == "atomic_rate" || design == "atomic") return Kind::atomic;
   if (name == "read_rate" || name == "kv_atomic" || verb == "read") return Kind::read;
   if (gets_by_read(record)) return Kind::read;
-  if (name == "echo_rate" || name == "sequencer" || name == "kv_rate" || name == "rpc_rate") return Kind::echo;
+  if (name == "echo_rate" || name == "sequencer" || name == "kv_rate" || is_rpc(record)) return Kind::echo;
   return text_at(record.config, "connection") == "RC" || name == "all_to_all" ? Kind::write : Kind::sent_only;
 }
 
@@ -207,10 +207,10 @@ RoundTrip round_trip(const Record& record, const Prediction* prediction) {
   }
   double trips = 1, qps = std::max(1.0, option(record, "qp")) * std::max(1.0, option(record, "threads"));
   const bool threads_ask =
-      name == "sequencer" || name == "echo_rate" || name == "kv_atomic" || name == "kv_rate" || name == "rpc_rate";
+      name == "sequencer" || name == "echo_rate" || name == "kv_atomic" || name == "kv_rate" || is_rpc(record);
   if (threads_ask) {  // the clients' threads, as many as there are QPs for
     const bool of_a_thread = name == "echo_rate" || name == "kv_rate";
-    const bool of_all = name == "sequencer" || name == "rpc_rate";
+    const bool of_all = name == "sequencer" || is_rpc(record);
     const double each_thread = of_all        ? option(record, "outstanding")
                                : of_a_thread ? option(record, "window")
                                              : each * option(record, "qp");

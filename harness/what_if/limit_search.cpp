@@ -27,9 +27,9 @@ bool is_used(const Record& record, const Diagnosis& diagnosis, Resource resource
       return load != nullptr && load->utilisation > 0;
     }
     case Resource::recv_queue:
-      return counted_in_all(record, "rnr_naks_sent") + counted_in_all(record, "dropped_no_recv") +
-                 counted_in_all(record, "recv_waits") >
-             0;
+      return is_rpc(record) || counted_in_all(record, "rnr_naks_sent") + counted_in_all(record, "dropped_no_recv") +
+                                       counted_in_all(record, "recv_waits") >
+                                   0;
     case Resource::reads_outstanding:
       return counted_in_all(record, "reads_served") + counted_in_all(record, "atomics_served") > 0;
     default:
@@ -97,7 +97,7 @@ class PointLimits {
          {Resource::outstanding, Resource::reads_outstanding, Resource::requester_unit, Resource::responder_unit,
           Resource::cpu, Resource::pcie_to_nic, Resource::wire_out, Resource::wqe_cache, Resource::wqe_fetch,
           Resource::qp_context_cache, Resource::translation_cache, Resource::dma_reads, Resource::atomic_slot,
-          Resource::driver_lock, Resource::shared_line})
+          Resource::driver_lock, Resource::shared_line, Resource::credits, Resource::rate_limiter, Resource::timeouts})
       add(each);
     return out;
   }
@@ -129,9 +129,12 @@ class PointLimits {
     limit.gain = out.gain_of(resource).value_or(1);
     const Json options = is_option(resource) ? doubling_options(basis_, resource) : Json();
     if (options.is_object() && !options.empty()) {
-      limit.option = options.contains("window") ? "window" : options.begin().key();
-      limit.value = number_at(basis_.config, limit.option).value_or(0);
       limit.load.resource = resource;
+      const std::string option = options.contains("window") ? "window" : options.begin().key();
+      if (const auto value = number_at(basis_.config, option)) {
+        limit.option = option;
+        limit.value = *value;
+      }
     }
     return limit;
   }

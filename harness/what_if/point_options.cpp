@@ -246,6 +246,26 @@ std::string command_text(const Point& point, const std::string& fabric) {
   return shell_quote(words);
 }
 
+namespace {
+
+// Twice the credits. If RECVs for them are missing, only twice the receive queue makes room for them.
+Json doubled_credits(const Record& record, Resource resource) {
+  const double credits = number_at(record.config, "credits").value_or(0);
+  const double recvs = number_at(record.config, "rx_depth").value_or(0);
+  if (credits < 1 || recvs_bound_credits(record) != (resource == Resource::recv_queue)) return nullptr;
+  Json options{{"credits", 2 * credits}};
+  if (2 * credits * number_at(record.result, "sessions").value_or(0) > recvs) options["rx_depth"] = 2 * recvs;
+  return options;
+}
+
+Json halved_timeout(const Record& record) {
+  const double rto = number_at(record.config, "rto_s").value_or(0);
+  if (rto <= 0 || number_at(record.result, "timeouts").value_or(0) == 0) return nullptr;
+  return Json{{"rto", fmt::format("{:g}us", rto / 2 * 1e6)}};
+}
+
+}  // namespace
+
 Json doubling_options(const Record& record, Resource resource) {
   const auto double_value = [&record](const char* key) -> Json {
     const std::optional<double> now = number_at(record.config, key);
@@ -254,7 +274,14 @@ Json doubling_options(const Record& record, Resource resource) {
   };
   if (resource == Resource::reads_outstanding && number_at(record.config, "outs").value_or(0) * 2 <= kMaxReads)
     return double_value("outs");
+  if (is_rpc(record) && (resource == Resource::credits || resource == Resource::recv_queue)) {
+    return doubled_credits(record, resource);
+  }
   if (resource == Resource::recv_queue) return double_value("rx_depth");
+  if (resource == Resource::timeouts) return halved_timeout(record);
+  if (resource == Resource::rate_limiter && text_at(record.config, "cc") != "none" && is_rpc(record)) {
+    return Json{{"cc", "none"}};
+  }
   if (resource != Resource::outstanding || keeps_one_outstanding(record)) return nullptr;
   const std::string key = outstanding_option(record);
   Json options = double_value(key.c_str());

@@ -64,6 +64,7 @@ struct Options {
   std::optional<std::uint32_t> sim_threads;
   std::optional<FlowControl> flow_control;              // of a simulated network; none: the profile's
   std::optional<CongestionControl> congestion_control;  // of simulated adapters; none: the profile's
+  std::optional<double> loss;                           // of packets in a simulated network; none: the profile's
   std::optional<std::uint32_t> clients;
   std::optional<std::uint32_t> client_threads;
   std::string ib_dev;

@@ -89,7 +89,7 @@ void require_memory(const Benchmark& benchmark, const Plan& plan) {
   MemoryShare().add(static_cast<std::size_t>(std::min(bytes, 1e18)), "one list of payloads on each QP");
 }
 
-// Applies the options for an Ethernet network to the profile.
+// Applies the options for the network to the profile.
 void choose_network(const Options& options, Profile& profile) {
   if (const char* option = network_option(options); option != nullptr && !facts(profile.wire.link_type).ethernet) {
     fail_usage("{}: only on Ethernet, the network of {} is {}", option, options.fabric,
@@ -97,6 +97,7 @@ void choose_network(const Options& options, Profile& profile) {
   }
   profile.fabric.flow_control = options.flow_control.value_or(profile.fabric.flow_control);
   profile.nic.congestion_control = options.congestion_control.value_or(profile.nic.congestion_control);
+  profile.fabric.loss_probability = options.loss.value_or(profile.fabric.loss_probability);
 }
 
 // A mechanism took part if it was counted for more than this share of the operations.

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "common/error.hpp"
@@ -29,6 +30,19 @@
 #include "systems/rpc/session.hpp"
 
 namespace verbscope {
+
+// What an endpoint has done in a time.
+struct RpcUse {
+  RpcCounts counts;
+  Picos time{0};
+  bool work_measured = false;
+  WorkTimes::Times work{};  // by kind; 0 if not measured
+  double limiter_mean = 0;  // packets in the rate limiter
+  std::size_t limiter_peak = 0;
+  double limiter_busy = 0;    // share of the time with packets in it
+  double credits_waited = 0;  // share of the time in which requests waited for credits
+  Picos timed_out{0};         // sum over requests of the time without progress before time-outs
+};
 
 template <class Transport>
 class RpcEndpoint {
@@ -69,30 +83,44 @@ class RpcEndpoint {
   // Sends the response that was filled.
   void respond(const RpcHandle& handle) { server_.respond(handle); }
 
+  // Measures the time of each kind of work from now on, by the clock of `node`.
+  template <Node N>
+  void time_work(const N& node) {
+    state_.work.start([](const void* of) { return static_cast<const N*>(of)->now(); }, &node,
+                      !std::is_same_v<N, HostNode>);
+  }
+
   // One pass of the event loop. Returns a positive number if anything moved, or -1 with `end` set.
   template <Node N>
   int pass(N& node, RunEnd& end) {
     stamp(node);
+    const WorkBlock work(state_.work, RpcWork::send);
     sender_.send_deferred();
+    state_.work.turn(RpcWork::receive);
     const int received = transport_.receive(end, [&](const std::byte* packet, std::uint32_t bytes) {
       if (!options_.batched_stamps) stamp(node);
       take(packet, bytes);
     });
     if (received < 0) return -1;
+    if (received == 0) state_.work.skip();  // a poll in vain is not work of a request
+    state_.work.turn(RpcWork::send);
     sender_.send_due();
     if (state_.now >= scan_at_) [[unlikely]] {
       client_.resend_lost();
       scan_at_ = state_.now + options_.rto / 10;
     }
+    state_.work.turn(RpcWork::send);
     const auto whole = std::chrono::duration_cast<Nanos>(state_.cost);
     state_.cost -= whole;
     node.compute(whole);
+    state_.work.skip();
     if (std::exchange(state_.flush_due, false)) [[unlikely]] {
       ++state_.counts.flushes;
       if (!transport_.flush(node, end)) return -1;
     } else if (!transport_.post(end)) {
       return -1;
     }
+    state_.work.turn(RpcWork::receive);
     return transport_.release(end) ? received : -1;
   }
 
@@ -106,7 +134,19 @@ class RpcEndpoint {
   void charge(Picos time) { state_.charge(time); }
 
   const RpcCounts& counts() const { return state_.counts; }
-  void clear_counts() { state_.counts = {}; }
+  // Counts and times since the last clear_counts().
+  RpcUse use() const {
+    return {.counts = state_.counts,
+            .time = state_.now - state_.counted_since,
+            .work_measured = state_.work.measured(),
+            .work = state_.work.times(),
+            .limiter_mean = state_.limiter.mean(state_.now),
+            .limiter_peak = state_.limiter.peak(),
+            .limiter_busy = state_.limiter.busy(state_.now),
+            .credits_waited = state_.credit_waits.busy(state_.now),
+            .timed_out = state_.timed_out};
+  }
+  void clear_counts() { state_.clear_counts(); }
   // A session of open_client().
   const ClientSession& client(std::uint16_t session) const { return *state_.sessions[session].client; }
 
@@ -122,6 +162,7 @@ class RpcEndpoint {
 
   template <Node N>
   void stamp(N& node) {
+    const WorkBlock work(state_.work, RpcWork::control);
     state_.charge(options_.costs.stamp);
     state_.now = node.now();
   }

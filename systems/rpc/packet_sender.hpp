@@ -44,6 +44,7 @@ class PacketSender {
     ++state_.counts.limited;
     state_.charge(options_.costs.limiter);
     wheel_.insert(packet, due, state_.now);
+    state_.limiter.set(wheel_.size(), state_.now);
   }
 
   // Sends packets that waited for room in the send queue, as many as there is room for.
@@ -55,7 +56,9 @@ class PacketSender {
   }
   // Sends the packets that are due.
   void send_due() {
+    if (wheel_.size() == 0) return;
     wheel_.reap(state_.now, [this](const OutgoingPacket& packet) { release(packet); });
+    state_.limiter.set(wheel_.size(), state_.now);
   }
 
   bool idle() const { return wheel_.size() == 0 && deferred_.empty(); }
@@ -88,6 +91,7 @@ class PacketSender {
   }
 
   void append(const OutgoingPacket& packet) {
+    const WorkBlock work(state_.work, RpcWork::send);
     const SessionEnd& end = state_.sessions[packet.session];
     ++state_.counts.packets_sent;
     state_.charge(options_.costs.packet);

@@ -78,6 +78,7 @@ class RpcClient {
       following = slot->following;
       if (slot->num_tx == slot->num_rx || slot->held > 0 || state_.now - slot->progress < options_.rto) continue;
       ClientSession& s = *state_.sessions[slot->session].client;
+      state_.timed_out += state_.now - slot->progress;
       slot->progress = state_.now;
       ++state_.counts.timeouts;
       s.credits += slot->num_tx - slot->num_rx;
@@ -137,6 +138,7 @@ class RpcClient {
       slot.waits = true;
       s.waiting[(s.waiting_head + s.waiting_count++) % kSessionSlots] = slot_index(slot);
       ++state_.counts.credit_stalls;
+      state_.credit_waits.set(state_.credit_waits.length() + 1, state_.now);
     }
   }
 
@@ -146,6 +148,7 @@ class RpcClient {
     return !options_.bypass_limiter || !s.timely.at_link_rate() || slot.held > 0;
   }
   void limit(ClientSession& s, ClientSlot& slot, const OutgoingPacket& packet) {
+    const WorkBlock work(state_.work, RpcWork::control);
     const std::uint32_t bytes =
         kPacketHeaderBytes + cut_.length(slot.call.request->bytes, packet.number) + options_.frame_overhead;
     const Picos due = std::max(s.next_due, state_.now);
@@ -161,6 +164,7 @@ class RpcClient {
     if (options_.round_trips != nullptr) options_.round_trips->record(round_trip);
     if (options_.control == RpcControl::none) return;
     if (options_.bypass_timely && s.timely.at_link_rate() && round_trip <= options_.timely.low) return;
+    const WorkBlock work(state_.work, RpcWork::control);
     s.timely.sample(round_trip, state_.now);
     ++state_.counts.rate_updates;
     state_.charge(options_.costs.rate_update);
@@ -196,6 +200,7 @@ class RpcClient {
       ClientSlot& slot = s.slots[s.waiting[s.waiting_head]];
       s.waiting_head = (s.waiting_head + 1) % kSessionSlots;
       --s.waiting_count;
+      state_.credit_waits.set(state_.credit_waits.length() - 1, state_.now);
       slot.waits = false;
       if (slot.active) send_more(s, slot);
     }
@@ -218,6 +223,7 @@ class RpcClient {
       s.free[s.free_count++] = slot_index(slot);
     }
     ++state_.counts.answered;
+    const WorkBlock work(state_.work, RpcWork::handler);
     over.done(over.context, over.tag, status);
   }
 

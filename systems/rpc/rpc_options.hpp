@@ -39,6 +39,7 @@ struct RpcOptions {
   bool bypass_limiter = true;  // packets at link rate are sent at once
   bool preallocate = true;     // responses of one packet
   bool zero_copy = true;       // a request of one packet stays in its RECV's buffer
+  bool time_work = false;      // on a host; a simulated machine always does
   RpcCosts costs{};
   Histogram* round_trips = nullptr;  // of packets, as the client sees them; may be null
 

@@ -167,6 +167,7 @@ class RpcServer {
       return;
     }
     ++state_.counts.handled;
+    const WorkBlock work(state_.work, RpcWork::handler);
     handler.function(handler.context, {{session, index, slot.number}, slot.type, data, slot.request_bytes});
   }
 

@@ -11,6 +11,7 @@
 #include "systems/rpc/message_buffer.hpp"
 #include "systems/rpc/rpc_options.hpp"
 #include "systems/rpc/timely.hpp"
+#include "systems/rpc/work_times.hpp"
 
 namespace verbscope {
 
@@ -110,8 +111,26 @@ struct EndpointState {
   Picos now{0};            // the last time stamp
   Picos cost{0};           // computing time that is declared, and not spent yet
   bool flush_due = false;  // a packet was sent again: nothing may refer to it when its response arrives
+  WorkTimes work;
+  Occupancy limiter;       // packets in the rate limiter
+  Occupancy credit_waits;  // requests that wait for credits
+  Picos timed_out{0};      // sum over requests of the time without progress before each time-out
+  Picos counted_since{0};  // beginning of the counts and times
 
-  void charge(Picos time) { cost += time; }
+  // Declares computing time on a simulated machine.
+  void charge(Picos time) {
+    cost += time;
+    work.charge(time);
+  }
+  // Begins counts and times anew.
+  void clear_counts() {
+    counts = {};
+    work.clear();
+    limiter.clear(now);
+    credit_waits.clear(now);
+    timed_out = Picos(0);
+    counted_since = now;
+  }
 };
 
 }  // namespace verbscope

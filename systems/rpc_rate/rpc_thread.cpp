@@ -13,16 +13,37 @@ std::uint32_t machine_of(const ThreadSetup& setup) {
   return setup.side == Side::server ? 0 : setup.node + 1;
 }
 
-// Threads of each machine that use the port of this one.
-std::uint32_t threads_of_port(const ThreadSetup& setup) {
-  const std::uint32_t ports = setup.topology.ports;
-  return (setup.topology.threads - setup.thread % ports + ports - 1) / ports;
+RpcRole role_of(const ThreadSetup& setup, const RpcLoad& load) {
+  const std::uint32_t ports = setup.topology.ports, threads = setup.topology.threads;
+  const auto is_background = [&](std::uint32_t thread) { return load.background_bytes > 0 && thread + 1 == threads; };
+  RpcRole role{.background = is_background(setup.thread), .members = 0};
+  role.first_machine = role.background ? 1 : 0;
+  role.all_serve = load.all_serve || role.background;
+  for (std::uint32_t thread = setup.thread % ports; thread < threads; thread += ports) {
+    if (is_background(thread) != role.background) continue;
+    if (thread < setup.thread) ++role.rank;
+    ++role.members;
+  }
+  return role;
 }
 
-// The place of this thread's QP among the peers of the QPs of machine `machine` (Topology::any_thread).
-std::uint16_t place_at(const ThreadSetup& setup, std::uint32_t machine) {
-  return static_cast<std::uint16_t>(peer_number(machine, machine_of(setup)) * threads_of_port(setup) +
-                                    setup.thread / setup.topology.ports);
+RpcLoad load_of(const ThreadSetup& setup, RpcLoad load) {
+  load.request_bytes = setup.operation.payload;
+  if (!role_of(setup, load).background) return load;
+  load.request_bytes = load.response_bytes = load.background_bytes;
+  load.batch = load.outstanding = 1;
+  return load;
+}
+
+bool calls(const ThreadSetup& setup, const RpcRole& role) {
+  const std::uint32_t machine = machine_of(setup);
+  return role.background ? machine >= role.first_machine : role.all_serve || machine != 0;
+}
+
+// The place of this thread among the peers of its role of a thread of machine `machine`, in the order of machines.
+std::uint16_t place_at(const ThreadSetup& setup, const RpcRole& role, std::uint32_t machine) {
+  const std::uint32_t before = peer_number(machine, machine_of(setup)) - role.first_machine;
+  return static_cast<std::uint16_t>(before * role.members + role.rank);
 }
 
 RpcOptions complete(RpcOptions options, const ThreadSetup& setup) {
@@ -37,12 +58,12 @@ RpcOptions complete(RpcOptions options, const ThreadSetup& setup) {
 }  // namespace
 
 RpcThread::RpcThread(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options)
-    : load_(load),
+    : load_(load_of(setup, load)),
       options_(complete(options, setup)),
-      request_bytes_(setup.operation.payload),
+      role_(role_of(setup, load)),
       goal_(setup.goal),
       caller_(machine_of(setup) * std::uint64_t{setup.topology.threads} + setup.thread + 1),
-      calls_(load.all_serve || machine_of(setup) != 0),
+      calls_(calls(setup, role_)),
       transport_(setup, load.packet_bytes, options_.recvs),
       pool_({load.packet_bytes - kPacketHeaderBytes}, &setup.pd, setup.huge_pages),
       endpoint_(transport_, pool_, options_),
@@ -50,11 +71,14 @@ RpcThread::RpcThread(const ThreadSetup& setup, const RpcLoad& load, const RpcOpt
   options_.round_trips = &round_trips_;
   endpoint_.serve(0, &on_request, this);
   open_sessions(setup);
-  if (!calls_) return;
+  if (calls_) make_calls(setup);
+}
+
+void RpcThread::make_calls(const ThreadSetup& setup) {
   turn_ = Choice(sessions_.size(), true, setup.operation.seed * 1'000'003 + caller_, 0);
   const std::uint32_t batches = load_.outstanding / load_.batch;
   for (std::uint32_t i = 0; i < batches * load_.batch; ++i) {
-    calls_table_.push_back({.request = pool_.allocate(request_bytes_),
+    calls_table_.push_back({.request = pool_.allocate(load_.request_bytes),
                             .response = pool_.allocate(load_.response_bytes),
                             .batch = i / load_.batch});
   }
@@ -62,25 +86,31 @@ RpcThread::RpcThread(const ThreadSetup& setup, const RpcLoad& load, const RpcOpt
   for (std::uint32_t batch = batches; batch-- > 0;) ready_.push_back(batch);
 }
 
-// With all_serve, session p calls peer p and session `peers` + p serves it. Otherwise the machines that call have a
-// session for each thread of machine 0, which serves peer p in session p.
+// If all threads of a role serve, session p calls peer p and session `peers` + p serves it. Otherwise the machines that
+// call have a session for each thread of machine 0, which serves peer p in session p.
 void RpcThread::open_sessions(const ThreadSetup& setup) {
   const std::uint32_t machine = machine_of(setup);
-  const std::vector<LanePeer>& peers = setup.lanes.front().peers;
+  std::vector<LanePeer> peers;
+  for (const LanePeer& peer : setup.lanes.front().peers) {
+    const bool background = load_.background_bytes > 0 && peer.index + 1 == setup.topology.threads;
+    const bool has_role = peer_machine(machine, peer.node) >= role_.first_machine && machine >= role_.first_machine;
+    if (has_role && background == role_.background) peers.push_back(peer);
+  }
   const auto all = static_cast<std::uint16_t>(peers.size());
   for (const LanePeer& peer : peers) {
     const std::uint32_t theirs = peer_machine(machine, peer.node);
-    if (!load_.all_serve && (!calls_ || theirs != 0)) continue;
-    const auto remote = static_cast<std::uint16_t>((load_.all_serve ? all : 0) + place_at(setup, theirs));
+    if (!role_.all_serve && (!calls_ || theirs != 0)) continue;
+    const auto remote = static_cast<std::uint16_t>((role_.all_serve ? all : 0) + place_at(setup, role_, theirs));
     sessions_.push_back(endpoint_.open_client(peer.qp.address(), remote));
   }
+  const bool serves = role_.all_serve || !calls_;
   for (const LanePeer& peer : peers) {
-    if (!load_.all_serve && calls_) break;
-    const auto own = static_cast<std::uint16_t>(setup.thread / setup.topology.ports);
+    if (!serves) break;
     const std::uint32_t theirs = peer_machine(machine, peer.node);
-    endpoint_.open_server(peer.qp.address(), load_.all_serve ? place_at(setup, theirs) : own);
+    const auto remote = role_.all_serve ? place_at(setup, role_, theirs) : static_cast<std::uint16_t>(role_.rank);
+    endpoint_.open_server(peer.qp.address(), remote);
   }
-  last_handled_.resize((sessions_.size() + peers.size()) * kSessionSlots);
+  last_handled_.resize((sessions_.size() + (serves ? peers.size() : 0)) * kSessionSlots);
 }
 
 }  // namespace verbscope

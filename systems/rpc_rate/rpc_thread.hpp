@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "common/histogram.hpp"
@@ -15,9 +17,11 @@
 namespace verbscope {
 
 struct RpcLoad {
-  bool all_serve = true;           // every machine calls and serves; otherwise machine 0 serves the others
+  bool all_serve = true;               // every machine calls and serves; otherwise machine 0 serves the others
+  std::uint32_t background_bytes = 0;  // of messages of the last thread of each client, to those of others; 0: none
   std::uint32_t batch = 3;         // requests that are sent together, and must all be answered before the next batch
   std::uint32_t outstanding = 60;  // requests of a thread: a multiple of `batch`
+  std::uint32_t request_bytes = 32;
   std::uint32_t response_bytes = 32;
   std::uint32_t packet_bytes = 1024;  // header and data
 };
@@ -46,6 +50,15 @@ inline std::uint64_t first_word(const std::byte* message) {
   return word;
 }
 
+// The place of a thread among those that call and serve each other.
+struct RpcRole {
+  bool background = false;
+  std::uint32_t first_machine = 0;  // machines below it have no thread of this role
+  std::uint32_t members = 1;        // threads of each machine with this role that use the same port
+  std::uint32_t rank = 0;           // of this thread among them
+  bool all_serve = true;
+};
+
 class RpcThread final : public WorkloadOn<RpcThread> {
  public:
   // `options.round_trips` is set here. Throws Error.
@@ -54,12 +67,14 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     OperationMeter meter(control, tally, goal_);
+    if (options_.time_work || !std::is_same_v<N, HostNode>) endpoint_.time_work(node);
     for (;;) {
-      if (meter.running()) send_batches();
+      const bool running = role_.background ? meter.phase() != Phase::stop : meter.running();
+      if (running) send_batches();
       const int moved = endpoint_.pass(node, tally.end);
       if (moved < 0) return;
       note(node, meter);
-      if (!meter.running() && !tally.drained.load(std::memory_order_relaxed) && endpoint_.drained()) {
+      if (!running && !tally.drained.load(std::memory_order_relaxed) && endpoint_.drained()) {
         tally.set_drained();
       }
       if (moved > 0) continue;
@@ -76,15 +91,18 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   }
 
   bool active() const override { return calls_; }
-  bool counts() const override { return calls_; }
+  bool counts() const override { return calls_ && !role_.background; }
   std::uint64_t received() const override { return handled_; }
   std::uint64_t wrong() const override { return wrong_; }
   std::string memory() const override { return transport_.memory(); }
 
   const Histogram& latency() const { return latency_; }
   const Histogram& round_trips() const { return round_trips_; }
-  // Of the measured interval; without calls, of the whole run.
-  const RpcCounts& counts_of_interval() const { return window_; }
+  bool in_background() const { return role_.background; }
+  std::size_t sessions() const { return last_handled_.size() / kSessionSlots; }
+  std::uint32_t outstanding() const { return load_.outstanding; }
+  // Of the measured interval.
+  const RpcUse& use() const { return use_; }
   const BatchCounts& batches() const { return batches_; }
   std::uint64_t unanswered() const { return unanswered_; }
   std::uint64_t repeated() const { return repeated_; }
@@ -104,6 +122,7 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   static void on_request(void* self, const RpcRequest& request) { static_cast<RpcThread*>(self)->answer(request); }
 
   void open_sessions(const ThreadSetup& setup);
+  void make_calls(const ThreadSetup& setup);
 
   void send_batches() {
     for (; !ready_.empty(); ready_.pop_back()) {
@@ -116,8 +135,8 @@ class RpcThread final : public WorkloadOn<RpcThread> {
     Call& call = calls_table_[index];
     call.tag = caller_ << 40 | ++sequence_;
     call.asked = endpoint_.now();
-    call.request.bytes = request_bytes_;
-    fill_words(call.request.data, request_bytes_, call.tag);
+    call.request.bytes = load_.request_bytes;
+    fill_words(call.request.data, load_.request_bytes, call.tag);
     endpoint_.call(
         sessions_[turn_.next()],
         {.request = &call.request, .response = &call.response, .done = &on_done, .context = this, .tag = index});
@@ -140,7 +159,7 @@ class RpcThread final : public WorkloadOn<RpcThread> {
 
   void answer(const RpcRequest& request) {
     const std::uint64_t tag = request.bytes < kLeastMessage ? 0 : first_word(request.data);
-    if (request.bytes != request_bytes_ || !words_good(request.data, request.bytes, tag)) ++wrong_;
+    if (request.bytes != load_.request_bytes || !words_good(request.data, request.bytes, tag)) ++wrong_;
     std::uint64_t& last = last_handled_[request.handle.session * kSessionSlots + request.handle.slot];
     if (tag <= last) ++repeated_;
     last = tag;
@@ -153,31 +172,36 @@ class RpcThread final : public WorkloadOn<RpcThread> {
 
   template <Node N>
   void note(N& node, OperationMeter& meter) {
-    if (!calls_) return;
     const std::uint64_t fresh = std::exchange(fresh_, 0);
+    if (!counts()) return set_measuring(in_interval(meter.phase()));
     if (fresh == 0) return;
-    const bool before = meter.measuring();
-    if (meter.add_and_note(node, meter.phase(), fresh)) {
+    meter.add_and_note(node, meter.phase(), fresh);
+    set_measuring(meter.measuring());
+  }
+  // Clears what was counted when an interval begins, and keeps it when it ends.
+  void set_measuring(bool measuring) {
+    if (measuring == measuring_) return;
+    measuring_ = measuring;
+    if (measuring) {
       latency_.clear();
       round_trips_.clear();
       endpoint_.clear_counts();
       transport_.clear_batches();
-    } else if (before && !meter.measuring()) {
-      window_ = endpoint_.counts();
+    } else {
+      use_ = endpoint_.use();
       batches_ = transport_.batches();
     }
-    measuring_ = meter.measuring();
   }
 
   RpcLoad load_;
   RpcOptions options_;
-  std::uint32_t request_bytes_;
+  RpcRole role_;
   std::uint64_t goal_;
   std::uint64_t caller_;  // number of this thread among those of all machines, from 1 on
   bool calls_;
   Histogram latency_;      // of requests answered in the measured interval
   Histogram round_trips_;  // of packets
-  RpcCounts window_;
+  RpcUse use_;
   BatchCounts batches_;  // of packets behind each doorbell, in the same time
   DatagramTransport transport_;
   MessagePool pool_;

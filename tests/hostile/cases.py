@@ -6,7 +6,8 @@ import json
 import subprocess
 
 BENCHMARKS = ("send_rate", "recv_rate", "write_rate", "read_rate", "all_to_all", "wqe_cache", "qp_scaling", "atomic_rate",
-              "echo_rate", "verb_latency", "write_visibility", "sequencer", "kv_atomic", "kv_rate", "rpc_rate", "read_chain")
+              "echo_rate", "verb_latency", "write_visibility", "sequencer", "kv_atomic", "kv_rate", "rpc_rate", "rpc_large", "rpc_incast",
+              "read_chain")
 SHORT = ("-D", "20us", "--warmup", "20us")
 SIM = ("--fabric", "sim:cib", *SHORT)
 ESC = "\x1b]0;owned\x07\x1b[2J\x1b[31m"  # a title, a cleared screen, a colour

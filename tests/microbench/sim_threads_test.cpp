@@ -34,7 +34,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "sequencer --design herd --threads 4", "sequencer --design spec --batching",
                     "sequencer --design atomic", "kv_atomic --keys 64", "kv_atomic --emulate --keys 1024",
                     "kv_rate --threads 4 --clients 3 --keys 1000 --put_percent 50",
-                    "kv_rate --batching --requests send --clients 3 --keys 1000"));
+                    "kv_rate --batching --requests send --clients 3 --keys 1000", "rpc_rate --machines 3",
+                    "rpc_rate --serve server --machines 3 -s 3000",
+                    "rpc_incast -s 20000 --machines 4 --background 3000"));
 
 TEST(SimThreadsOption, IsRefusedWithoutASimulation) {
   EXPECT_THAT(test::refusal_of("send_rate --fabric null --sim_threads 2"),

@@ -9,7 +9,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOSSY = 1e-3
 MOST_POSTED = 1 << 27  # bytes: the simulator holds what is posted in memory
 BENCHMARKS = ("send_rate", "recv_rate", "write_rate", "read_rate", "wqe_cache", "qp_scaling", "atomic_rate", "echo_rate",
-              "verb_latency", "write_visibility", "sequencer", "kv_atomic")
+              "verb_latency", "write_visibility", "sequencer", "kv_atomic", "rpc_rate", "rpc_large", "rpc_incast")
+RPCS = ("rpc_rate", "rpc_large", "rpc_incast")
 
 LONG_NAMES = {"-c": "--connection", "-s": "--size", "-I": "--inline_size", "-l": "--post_list", "-q": "--qp", "-t": "--tx_depth",
               "-r": "--rx_depth", "-o": "--outs", "-Q": "--cq_mod", "-Z": "--counters", "-e": "--events", "-m": "--mtu",
@@ -94,7 +95,20 @@ class Draw:
     def optional(self, probability, *words):
         return list(words) if self.random.random() < probability else []
 
+    def rpcs(self, benchmark):
+        words = ["--machines", str(self.pick(2, 3, 5)), "-s", str(self.pick(8, 32, 1000, 3000, 20000)), "--cc", self.pick("none", "timely"),
+                 "--credits", str(self.pick(1, 4, 32)), "--rto", "200us"] + self.optional(0.3, "--response_size", str(self.pick(8, 32, 5000)))
+        for option in ("--batched_stamps", "--bypass_timely", "--bypass_limiter", "--preallocate", "--zero_copy"):
+            words += self.optional(0.2, option, self.pick("on", "off"))
+        if benchmark == "rpc_incast":
+            return words + (["--background", str(self.pick(32, 5000))] if words[1] != "2" and self.random.random() < 0.5 else [])
+        words += ["--serve", self.pick("all", "server"), "--threads", str(self.pick(1, 2))]
+        batch = self.pick(1, 3)
+        return words + ["--batch", str(batch), "--outstanding", str(batch * self.pick(1, 4, 20))]
+
     def options_of(self, benchmark):
+        if benchmark in RPCS:
+            return self.rpcs(benchmark)
         if benchmark in ("send_rate", "recv_rate"):
             words = self.common(("RC", "UC", "UD")) + self.posting() + self.optional(0.2, "--validate") + self.optional(0.2, "-e")
             return words + (self.optional(0.3, "--srq") if benchmark == "recv_rate" else self.optional(0.2, "-n", "500"))
@@ -183,6 +197,8 @@ class ExtremeDraw(Draw):
         return words + self.optional(0.15, "--wr_api")
 
     def options_of(self, benchmark):
+        if benchmark in RPCS:
+            return self.rpcs(benchmark)
         size = ["-s", self.size()]
         if benchmark in ("send_rate", "recv_rate"):
             transport = self.pick("RC", "UC", "UD")
@@ -312,7 +328,7 @@ class LimitingDraw(OrdinaryDraw):
 
     def limits_of(self, benchmark, words):
         """Options that are likely to limit the rate, each with a value."""
-        limits = [] if benchmark == "write_visibility" else [("--threads", self.threads())]
+        limits = [] if benchmark in ("write_visibility", *RPCS) else [("--threads", self.threads())]
         limits += [("--uars", self.pick("default", "default", "exclusive", "16") if self.family == "mlx5" else "default")]
         if benchmark in (*self.RECEIVING, "kv_rate"):
             limits += [("-r", str(self.pick(1, 2, 4, 8, 16, 32, 83)))] * 2
@@ -329,6 +345,8 @@ class LimitingDraw(OrdinaryDraw):
             limits += [("--window", str(self.pick(1, 2, 3, 4, 8)))]
         if benchmark == "sequencer":
             limits += [("--outstanding", str(self.pick(1, 2, 3, 8)))]
+        if benchmark in RPCS:
+            limits += [("--credits", "1"), ("-I", "0"), ("-t", str(self.pick(4, 16)))]
         if benchmark == "verb_latency" and "fetch_add" not in words and "compare_swap" not in words:
             limits += [("-s", self.size())]
         if benchmark in ("write_rate", "read_rate", "wqe_cache"):

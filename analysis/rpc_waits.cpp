@@ -1,0 +1,45 @@
+// What the requests of the RPC programs wait for.
+#include <algorithm>
+
+#include "analysis/loads.hpp"
+#include "analysis/points.hpp"
+
+namespace verbscope {
+namespace {
+
+// Share of the time from which on a wait is what limits the requests.
+constexpr double kMostOfTheTime = 0.5;
+
+}  // namespace
+
+bool is_rpc(const Record& record) {
+  return record.benchmark == "rpc_rate" || record.benchmark == "rpc_large" || record.benchmark == "rpc_incast";
+}
+
+bool recvs_bound_credits(const Record& record) {
+  const auto option = [&record](const char* key) { return number_at(record.config, key).value_or(0); };
+  const Json given = record.environment.value("options_set", Json::array());
+  const double sessions = number_at(record.result, "sessions").value_or(0);
+  return std::ranges::count(given, Json("rx_depth")) > 0 && 2 * option("credits") * sessions > option("rx_depth");
+}
+
+// During a time-out packets have no credits, and so have those in the rate limiter: the cause goes first.
+Resource waited_for(const Record& record) {
+  const auto result = [&record](const char* key) { return number_at(record.result, key).value_or(0); };
+  if (!is_rpc(record)) return Resource::outstanding;
+  if (result("timed_out_share") >= kMostOfTheTime) return Resource::timeouts;
+  if (result("limiter_busy_share") >= kMostOfTheTime) return Resource::rate_limiter;
+  if (result("credits_waited_share") < kMostOfTheTime) return Resource::outstanding;
+  return recvs_bound_credits(record) ? Resource::recv_queue : Resource::credits;
+}
+
+bool waits_in_switch(const Record& record) {
+  const CounterReport* report = counters_of(record, "server");
+  const std::optional<Prediction> prediction = is_rpc(record) ? prediction_of(record) : std::nullopt;
+  const double round_trip_ns = number_at(record.result, "rtt_p50_ns").value_or(0);
+  if (report == nullptr || !prediction || round_trip_ns <= 0) return false;
+  const double queue = number_at(report->extra, "deepest_queue_bytes").value_or(0);
+  return queue / prediction->wire.port_rate.value * 1e9 >= kMostOfTheTime * round_trip_ns;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,190 @@
+#include "systems/rpc_rate/rpc_benchmark.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/error.hpp"
+#include "common/record.hpp"
+#include "microbench/bench/options.hpp"
+#include "microbench/run/machine_rates.hpp"
+
+namespace verbscope {
+
+namespace {
+
+constexpr std::uint32_t kUsualInline = 60;  // bytes; eRPC's
+// Simulated time for one request of each machine, at 20 Gb/s into the server, the slowest of the simulated clusters.
+constexpr double kSlowestBytesPerSecond = 2.5e9;
+constexpr Picos kLeastSimTime = std::chrono::milliseconds(1);
+constexpr int kMeasuredRequests = 3;  // of each machine, at that rate
+
+}  // namespace
+
+RpcBenchmark::RpcBenchmark(const RpcDefaults& defaults)
+    : defaults_(defaults), load_(defaults.load), machines_(defaults.machines) {}
+
+void RpcBenchmark::options(OptionTable& table) {
+  table_ = &table;
+  table.restate("--connection", "UD", "transport; RPCs use UD only");
+  table.restate("--size", defaults_.request_bytes, "bytes of a request");
+  table.restate("--inline_size", kUsualInline, "largest packet that is sent inline");
+  table.restate("--threads", 1, "threads of each machine, each pinned to a core");
+  add_load_options(table);
+  add_protocol_options(table);
+}
+
+void RpcBenchmark::add_load_options(OptionTable& table) {
+  table.integer("--machines", machines_, 2u, 1u << 10, "number of machines: one server, the others clients");
+  if (defaults_.incast) {
+    table.bytes("--background", background_bytes_, kLeastMessage, kMaxMessageBytes,
+                "the last thread of each client calls those of random other clients, one request at a time, with "
+                "requests and responses of this size");
+  } else {
+    table.choice<bool>(
+        "--serve", load_.all_serve, {{"all", true}, {"server", false}},
+        "machines that serve: all, which also call each other, or only the server, which then calls none");
+  }
+  const std::string response =
+      defaults_.response_bytes ? fmt::format("default {}", *defaults_.response_bytes) : "default: --size";
+  table.integer("--response_size", response_bytes_, kLeastMessage, kMaxMessageBytes,
+                fmt::format("bytes of a response ({})", response));
+  table.integer("--batch", load_.batch, 1u, 1u << 12,
+                "requests that a thread sends together; the next batch follows when all are answered");
+  table.integer("--outstanding", load_.outstanding, 1u, 1u << 16,
+                "outstanding requests of a thread, over all sessions");
+}
+
+void RpcBenchmark::add_protocol_options(OptionTable& table) {
+  table.integer("--packet_size", load_.packet_bytes, 64u, 4096u, "largest packet in bytes: header of 16 and data");
+  table.integer("--credits", rpc_.credits, 1u, 256u, "packets of a session that may be on their way to the server");
+  table.choice<RpcControl>("--cc", rpc_.control, {{"none", RpcControl::none}, {"timely", RpcControl::timely}},
+                           "congestion control of the callers");
+  table.duration("--rto", rto_, "resend packets without an answer after this long (default 5 ms)");
+  table.number("--loss", loss_, "sim: share of packets that the network loses (default: the profile's)");
+  table.choice<bool>("--batched_stamps", rpc_.batched_stamps, {{"on", true}, {"off", false}},
+                     "one time stamp per batch of packets, or one per packet");
+  table.choice<bool>("--bypass_timely", rpc_.bypass_timely, {{"on", true}, {"off", false}},
+                     "timely: no update at link rate while round trips are short");
+  table.choice<bool>("--bypass_limiter", rpc_.bypass_limiter, {{"on", true}, {"off", false}},
+                     "timely: sessions at link rate send at once");
+  table.choice<bool>("--preallocate", rpc_.preallocate, {{"on", true}, {"off", false}},
+                     "responses of one packet in preallocated buffers");
+  table.choice<bool>("--zero_copy", rpc_.zero_copy, {{"on", true}, {"off", false}},
+                     "handle requests of one packet where they arrived");
+  table.flag(
+      "--cpu_split", rpc_.time_work,
+      "hosts: measure the CPU time of each kind of work by time stamps, 8 ns each; simulated machines always do");
+}
+
+void RpcBenchmark::adjust(Options& o) {
+  check_common(o);
+  o.connection = Transport::ud;
+  if (!table_->given("--inline_size")) o.inline_size = kUsualInline;
+  rto_ = rpc_.rto = rto_.value_or(rpc_.rto);
+  settle_messages(o);
+  settle_machines(o);
+  settle_network(o);
+}
+
+void RpcBenchmark::check_common(Options& o) const {
+  if (o.fabric == "null") fail_usage("--fabric null: the null device moves no bytes, so no request is answered");
+  if (o.header_only) fail_usage("--header_only: a request is checked by its bytes");
+  if (o.events) fail_usage("--events: threads that serve and call poll");
+  if (o.validate) fail_usage("--validate: every message is checked already");
+  if (o.post_list != 1) fail_usage("--post_list {}: use --batch, whose packets share doorbells", o.post_list);
+  if (o.connection != Transport::ud && table_->given("--connection")) {
+    fail_usage("--connection {}: expected UD, over which RPCs go", to_string(o.connection));
+  }
+  if (o.qp != 1) fail_usage("--qp {}: a thread has one QP", o.qp);
+}
+
+void RpcBenchmark::settle_messages(Options& o) {
+  o.size = o.size.value_or(defaults_.request_bytes);
+  load_.response_bytes = response_bytes_.value_or(defaults_.response_bytes.value_or(*o.size));
+  load_.background_bytes = background_bytes_.value_or(0);
+  const PacketCut cut{load_.packet_bytes - kPacketHeaderBytes};
+  for (const auto& [option, bytes] : {std::pair("--size", *o.size), std::pair("--response_size", load_.response_bytes),
+                                      std::pair("--background", background_bytes_.value_or(kLeastMessage))}) {
+    if (bytes < kLeastMessage || bytes > cut.most_bytes()) {
+      fail_usage("{} {}: a message has from {} to {} bytes", option, bytes, kLeastMessage, cut.most_bytes());
+    }
+  }
+  if (load_.outstanding % load_.batch != 0) {
+    fail_usage("--outstanding {}: expected a multiple of --batch {}", load_.outstanding, load_.batch);
+  }
+}
+
+// The largest number of sessions that a thread has.
+std::uint32_t RpcBenchmark::sessions(const Options& o) const {
+  const std::uint32_t clients = machines_ - 1;
+  if (load_.all_serve) return 2 * clients * o.threads;
+  const std::uint32_t background = load_.background_bytes > 0 ? 1 : 0;
+  return std::max(clients * (o.threads - background), 2 * background * (clients - 1));
+}
+
+void RpcBenchmark::settle_machines(Options& o) const {
+  const std::uint32_t clients = machines_ - 1;
+  if (load_.background_bytes > 0) {
+    if (!table_->given("--threads")) o.threads = 2;
+    if (o.threads < 2) fail_usage("--background {}: needs --threads 2 or more", load_.background_bytes);
+    if (clients < 2) fail_usage("--background {}: needs --machines 3 or more", load_.background_bytes);
+  }
+  if (o.clients && *o.clients != clients) {
+    fail_usage("--clients {}: leave it out, --machines {} sets it to {}", *o.clients, machines_, clients);
+  }
+  if (o.client_threads && *o.client_threads != o.threads) {
+    fail_usage("--client_threads {}: every machine has --threads {}; leave out --client_threads", *o.client_threads,
+               o.threads);
+  }
+  o.clients = clients;
+  o.client_threads = o.threads;
+  const std::uint32_t recvs = sessions(o) * rpc_.credits;
+  if (!o.rx_depth)
+    o.rx_depth = static_cast<std::uint32_t>(
+        std::max<std::uint64_t>(kUsualRxDepth, round_up(recvs, DatagramTransport::kRecvList)));
+  if (*o.rx_depth < recvs) {
+    fail_usage("--rx_depth {}: {} sessions with --credits {} need {}", *o.rx_depth, sessions(o), rpc_.credits, recvs);
+  }
+}
+
+// On simulated clusters: the losses, and long enough times for large requests.
+void RpcBenchmark::settle_network(Options& o) const {
+  if (loss_ && !is_simulated(o.fabric)) {
+    fail_usage(
+        "--loss {:g}: only with --fabric sim:NAME; on hosts use tc netem, such as tc qdisc add dev DEV root netem "
+        "loss {:g}%",
+        *loss_, *loss_ * 100);
+  }
+  if (loss_ && *loss_ > 1) fail_usage("--loss {:g}: expected a share of packets, at most 1", *loss_);
+  if (!is_simulated(o.fabric)) return;
+  o.loss = loss_;
+  const double bytes = static_cast<double>(*o.size) * load_.outstanding * (load_.all_serve ? 1 : *o.clients);
+  const Picos each(static_cast<std::int64_t>(1e12 * bytes / kSlowestBytesPerSecond));
+  o.warmup = o.warmup.value_or(std::max(kLeastSimTime, each));
+  if (!o.iters) o.duration = o.duration.value_or(std::max(kLeastSimTime, kMeasuredRequests * each));
+}
+
+Plan RpcBenchmark::draft() const {
+  Plan plan;
+  plan.topology.qps_per_pair = 1;
+  plan.topology.any_thread = true;
+  plan.operation = {.verb = Verb::send,
+                    .driver = load_.all_serve ? Side::server : Side::client,
+                    .counted = load_.all_serve ? Side::server : Side::client,
+                    .label = "RPCs"};
+  return plan;
+}
+
+std::string RpcBenchmark::bounded_rate() const {
+  return load_.all_serve ? kMachineRate : "rate_mops";
+}
+
+QueueNeeds RpcBenchmark::needs(const Operation& op, Side) const {
+  return {.send_depth = op.tx_depth,
+          .recv_depth = op.rx_depth,
+          .send_sge = DatagramTransport::kSegments,
+          .inline_bytes = op.inline_limit,
+          .completions = op.tx_depth + op.rx_depth};
+}
+
+}  // namespace verbscope
