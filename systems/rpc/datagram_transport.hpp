@@ -89,7 +89,8 @@ class DatagramTransport {
     return true;
   }
 
-  // Hands the packets that have arrived to `take(packet, bytes)`. Returns their number, or -1 with `end` set.
+  // Hands the packets that have arrived to `take(packet, bytes)`. Returns 0 if there was no completion at all, so that
+  // the thread may wait for one, else a positive number, or -1 with `end` set.
   template <class Take>
   int receive(RunEnd& end, Take&& take) {
     int stored = 0;
@@ -143,20 +144,14 @@ class DatagramTransport {
     take(recvs_lane_.payloads + received.place * recvs_lane_.stride, received.bytes - kGrhBytes);
   }
 
-  // Takes completions. Returns the number of packets received, or -1 with `end` set.
+  // Takes completions. Returns their number, or -1 with `end` set.
   template <class OnRecv>
   int poll(RunEnd& end, OnRecv&& on_recv) {
-    int received = 0;
-    const int count = take_completions<kRateBatch>(cq_, kRateBatch, end, [&](const ibv_wc& wc) {
-      if (!is_send_id(wc.wr_id)) {
-        ++received;
-        on_recv(wc);
-        return;
-      }
+    return take_completions<kRateBatch>(cq_, kRateBatch, end, [&](const ibv_wc& wc) {
+      if (!is_send_id(wc.wr_id)) return on_recv(wc);
       if (sent_request(wc.wr_id) != 0) flushing_ = false;
       if (sent_request(wc.wr_id) != kFlushMark) retire_signaled(queue_);
     });
-    return count < 0 ? -1 : received;
   }
 
   ibv_cq* cq_;

@@ -8,7 +8,8 @@
 // - append(to, header, data, bytes, lkey): a packet with data; the header is in front of it if contiguous,
 // - append_header(to, header): one without; the header is copied,
 // - post(end), flush(node, end): posts the appended packets; flush also waits until the adapter has sent them,
-// - receive(end, take): hands over packets as take(packet, bytes), returns their number or -1,
+// - receive(end, take): hands over packets as take(packet, bytes); returns 0 if it took nothing from the adapter, or
+// -1,
 // - release(end): the received packets have been read.
 // Data path.
 #pragma once

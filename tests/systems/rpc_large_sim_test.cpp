@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/json.hpp"
+#include "tests/microbench/changed_cluster.hpp"
 #include "tests/microbench/run_program.hpp"
 
 namespace verbscope {
@@ -40,6 +41,16 @@ TEST(RpcLarge, LosesTheShareOfPacketsThatIsAsked) {
   EXPECT_NEAR(count_of(client, "timeouts"), 0.002 * packets, 0.3 * 0.002 * packets);
   EXPECT_GE(count_of(client, "retransmitted"), count_of(client, "timeouts"));
   EXPECT_EQ(result.at("unanswered"), 0);
+}
+
+// On a long path a queue of sends is full at times, and a thread waits for its completions alone. Without losses it
+// never waits for a time-out.
+TEST(RpcLarge, NeverTimesOutWithoutLosses) {
+  const TempDir folder;
+  const std::string fabric = test::changed_cluster(folder, {{"/fabric/cable_ns", 20'000}}, "cx4");
+  const Json result = test::result_of("rpc_large --credits 256 -s 1000000 -D 10ms --fabric " + fabric);
+  EXPECT_EQ(result.at("timeouts"), 0);
+  EXPECT_EQ(result.at("retransmitted"), 0);
 }
 
 TEST(RpcLarge, RefusesLossesOnHosts) {
