@@ -34,6 +34,7 @@ class Timely {
     const double shortest = ps(p_->shortest);
     const double difference = last_ == Picos(0) ? 0 : ps(round_trip - previous_);
     const double d = last_ == Picos(0) ? 1 : std::min(1.0, ps(now - last_) / shortest);
+    falls_ = difference < 0 ? falls_ + 1 : 0;
     previous_ = round_trip;
     last_ = now;
     average_ = (1 - p_->weight) * average_ + p_->weight * difference;
@@ -42,15 +43,11 @@ class Timely {
     double rate = old;
     if (round_trip < p_->low) {
       rate += p_->add * d;
-      falls_ = 0;
     } else if (round_trip > p_->high) {
       rate *= 1 - p_->decrease * d * (1 - ps(p_->high) / ps(round_trip));
-      falls_ = 0;
     } else if (gradient <= 0) {
-      ++falls_;
       rate += (falls_ >= p_->falls_to_hurry ? 5 : 1) * p_->add * d;
     } else {
-      falls_ = 0;
       rate *= 1 - p_->decrease * d * gradient;
     }
     rate_ = std::clamp(std::max(rate, old / 2), p_->floor, p_->link.value);
@@ -62,7 +59,7 @@ class Timely {
   double average_ = 0;  // of the differences between successive round trips, in ps
   Picos previous_{0};
   Picos last_{0};  // time of the last sample
-  int falls_ = 0;
+  int falls_ = 0;  // round trips in a row, each shorter than the one before
 };
 
 }  // namespace verbscope

@@ -86,6 +86,20 @@ TEST(RpcTimely, ChangesItsRateByTheRoundTripsAndTheirGradient) {
   EXPECT_DOUBLE_EQ(timely.rate(), 0.87e9 + 10e6);
 }
 
+// The fifth round trip in a row that is shorter than the one before counts, wherever the others lie.
+TEST(RpcTimely, HurriesAfterFiveFallingRoundTrips) {
+  TimelyParameters p;
+  p.link = BytesPerSecond{1e9};
+  Timely timely(p);
+  Picos now{10'000'000};
+  for (const int us : {1300, 1250, 1200, 1150, 1100}) timely.sample(Picos(us * 1'000'000), now += Picos(10'000'000));
+  const double before = timely.rate();
+  timely.sample(Picos(900'000'000), now += Picos(10'000'000));
+  EXPECT_DOUBLE_EQ(timely.rate(), before + 5 * 5e6);
+  timely.sample(Picos(950'000'000), now += Picos(10'000'000));  // rises: the gradient is still below 0
+  EXPECT_DOUBLE_EQ(timely.rate(), before + 6 * 5e6);
+}
+
 TEST(RpcTimely, StaysBetweenTheFloorAndTheLink) {
   TimelyParameters p;
   p.link = BytesPerSecond{1e9};
