@@ -27,7 +27,7 @@ enum class RpcControl : std::uint8_t { none, timely };
 
 struct RpcOptions {
   std::uint32_t credits = 32;        // of a session (eRPC, section 4.3.1)
-  std::uint32_t recvs = 4096;        // of the receive queue: at least `credits` per session
+  std::uint32_t recvs = 4096;        // that are always posted: at least `credits` per session
   Picos rto{5'000'000'000};          // packets without an answer for this long are sent again (section 5.2.3)
   std::uint32_t most_timeouts = 20;  // in a row, at least 1; a request has no answer after one more
   RpcControl control = RpcControl::none;

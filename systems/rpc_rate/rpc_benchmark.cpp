@@ -138,7 +138,7 @@ void RpcBenchmark::settle_machines(Options& o) const {
   }
   o.clients = clients;
   o.client_threads = o.threads;
-  const std::uint32_t recvs = sessions(o) * rpc_.credits;
+  const std::uint32_t recvs = sessions(o) * rpc_.credits + kUnpostedRecvs;
   if (!o.rx_depth)
     o.rx_depth = static_cast<std::uint32_t>(
         std::max<std::uint64_t>(kUsualRxDepth, round_up(recvs, DatagramTransport::kRecvList)));

@@ -142,11 +142,13 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
   WorkSums work;
   std::uint64_t unanswered = 0, repeated = 0;
   std::size_t sessions = 0;
+  std::uint32_t recvs = 0;
   for (const Workload* workload : threads) {
     const auto& thread = static_cast<const RpcThread&>(*workload);
     unanswered += thread.unanswered();
     repeated += thread.repeated();
     sessions = std::max(sessions, thread.sessions());
+    recvs = thread.recvs();
     if (thread.in_background()) {
       background.merge(thread.latency());
       continue;
@@ -164,6 +166,7 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
            {"packets_per_post", batches.to_json()},
            {"cpu_ns_per_request", work.to_json()},
            {"sessions", sessions},
+           {"recvs", recvs},
            {"unanswered", unanswered},
            {"handled_twice", repeated},
            {"lat_packed", latency.pack()},

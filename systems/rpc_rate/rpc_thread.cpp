@@ -46,8 +46,13 @@ std::uint16_t place_at(const ThreadSetup& setup, const RpcRole& role, std::uint3
   return static_cast<std::uint16_t>(before * role.members + role.rank);
 }
 
+// Whole lists.
+std::uint32_t recvs_of(const ThreadSetup& setup) {
+  return setup.operation.rx_depth / DatagramTransport::kRecvList * DatagramTransport::kRecvList;
+}
+
 RpcOptions complete(RpcOptions options, const ThreadSetup& setup) {
-  options.recvs = setup.operation.rx_depth / DatagramTransport::kRecvList * DatagramTransport::kRecvList;
+  options.recvs = recvs_of(setup) - kUnpostedRecvs;
   options.timely.link = port_rate(setup.device.port_attributes());
   if (options.control != RpcControl::none && !(options.timely.link.value > 0)) {
     fail_usage("--cc timely: {} does not state the speed of its port", setup.device.name());
@@ -64,7 +69,7 @@ RpcThread::RpcThread(const ThreadSetup& setup, const RpcLoad& load, const RpcOpt
       goal_(setup.goal),
       caller_(machine_of(setup) * std::uint64_t{setup.topology.threads} + setup.thread + 1),
       calls_(calls(setup, role_)),
-      transport_(setup, load.packet_bytes, options_.recvs),
+      transport_(setup, load.packet_bytes, recvs_of(setup)),
       pool_({load.packet_bytes - kPacketHeaderBytes}, &setup.pd, setup.huge_pages),
       endpoint_(transport_, pool_, options_),
       turn_(1, true, 0, 0) {

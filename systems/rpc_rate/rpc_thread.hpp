@@ -50,6 +50,9 @@ inline std::uint64_t first_word(const std::byte* message) {
   return word;
 }
 
+// RECVs of a queue that are consumed, and wait to be posted again with a whole list: at most this many.
+inline constexpr std::uint32_t kUnpostedRecvs = DatagramTransport::kRecvList - 1;
+
 // The place of a thread among those that call and serve each other.
 struct RpcRole {
   bool background = false;
@@ -101,6 +104,7 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   bool in_background() const { return role_.background; }
   std::size_t sessions() const { return last_handled_.size() / kSessionSlots; }
   std::uint32_t outstanding() const { return load_.outstanding; }
+  std::uint32_t recvs() const { return options_.recvs; }
   // Of the measured interval.
   const RpcUse& use() const { return use_; }
   const BatchCounts& batches() const { return batches_; }
