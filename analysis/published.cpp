@@ -36,14 +36,23 @@ PublishedRun parse_run(JsonFields& fields, const std::string& where) {
   return run;
 }
 
+constexpr std::array kCombinations = {
+    std::pair("over", Combination::ratio), std::pair("minus", Combination::difference),
+    std::pair("above", Combination::percent_above), std::pair("below", Combination::percent_below)};
+
 // The second run of a row, which must be a benchmark.
-std::optional<PublishedRun> parse_second(JsonFields& match, const char* key, const std::string& where) {
-  if (!match.has(key)) return std::nullopt;
-  JsonFields fields = match.object(key);
-  PublishedRun run = parse_run(fields, where + ": " + key);
-  fields.reject_unknown();
-  if (run.benchmark.empty()) match.fail_key(key, "expected a benchmark");
-  return run;
+void parse_second(JsonFields& match, const std::string& where, PublishedPoint& point) {
+  const char* found = nullptr;
+  for (const auto& [key, combination] : kCombinations) {
+    if (!match.has(key)) continue;
+    if (found != nullptr) match.fail_key(key, fmt::format("not allowed together with \"{}\"", found));
+    found = key;
+    JsonFields fields = match.object(key);
+    point.second = parse_run(fields, where + ": " + key);
+    point.combination = combination;
+    fields.reject_unknown();
+    if (point.second->benchmark.empty()) match.fail_key(key, "expected a benchmark");
+  }
 }
 
 std::optional<CurvePlace> parse_along(JsonFields& match, const PublishedPoint& point) {
@@ -67,7 +76,8 @@ std::optional<CurvePlace> parse_along(JsonFields& match, const PublishedPoint& p
   if (std::ranges::find(along.values, point.value) == along.values.end()) {
     fields.fail_key("values", fmt::format("the row's value {:g} is not among them", point.value));
   }
-  if (along.kind == CurvePlace::Kind::overtakes && !point.over) fields.fail_key("place", "overtakes needs \"over\"");
+  const bool is_ratio = point.second && point.combination == Combination::ratio;
+  if (along.kind == CurvePlace::Kind::overtakes && !is_ratio) fields.fail_key("place", "overtakes needs \"over\"");
   return along;
 }
 
@@ -78,11 +88,9 @@ void parse_match(const Json& json, const std::string& where, PublishedPoint& poi
     fields.fail_key("fabric", "expected host (rows of a simulated cluster have no fabric)");
   }
   point.run = parse_run(fields, where);
-  point.over = parse_second(fields, "over", where);
-  point.minus = parse_second(fields, "minus", where);
+  parse_second(fields, where, point);
   point.along = parse_along(fields, point);
   fields.reject_unknown();
-  if (point.over && point.minus) fields.fail_key("minus", "not allowed together with \"over\"");
   if ((!point.single() || point.on_host) && point.modelled())
     fail("{}: a figure of several runs needs benchmarks", where);
 }
@@ -180,6 +188,20 @@ bool changed_nothing_else(const PublishedRun& run, const Record& record) {
 
 }  // namespace
 
+double combined(Combination combination, double a, double b) {
+  switch (combination) {
+    case Combination::ratio:
+      return a / b;
+    case Combination::difference:
+      return a - b;
+    case Combination::percent_above:
+      return 100 * (a / b - 1);
+    case Combination::percent_below:
+      break;
+  }
+  return 100 * (1 - a / b);
+}
+
 const char* to_string(Comparison comparison) {
   switch (comparison) {
     case Comparison::equals:
@@ -205,6 +227,7 @@ Json PublishedRun::params() const {
 
 bool PublishedRun::accepts(const Json& values) const {
   return std::ranges::all_of(keys, [&values](const MatchKey& match) {
+    if (std::ranges::find(kNeutralOptions, match.key) != kNeutralOptions.end()) return true;
     const auto found = values.find(match.key);
     return found != values.end() && match.accepts(*found);
   });

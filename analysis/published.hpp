@@ -36,12 +36,18 @@ struct PublishedRun {
 
   // The options to run it with.
   Json params() const;
+  // Options without effect on the figure, such as the duration, may have any value.
   bool accepts(const Json& values) const;
 };
 
 // Required relation of a figure to the published value.
 enum class Comparison { equals, at_least, at_most };
 const char* to_string(Comparison comparison);
+
+// How a figure follows from the figures a and b of two runs: a / b, a - b, and by how many percent a is above or below
+// b.
+enum class Combination { ratio, difference, percent_above, percent_below };
+double combined(Combination combination, double a, double b);
 
 // For a figure that is a position on a curve. The curve is the row's run, or its ratio to a second one, for each value
 // of an option.
@@ -70,9 +76,9 @@ struct PublishedPoint {
   std::string needs;                        // why it cannot be reproduced; empty if it can
   std::string known_miss;                   // why the simulator misses it; empty if that is not known
   PublishedRun run;
-  Json profile = Json::object();  // of its cluster: parameters with other values, {"wire.mtu_bytes": 2048}
-  // A second run. The row's figure is then the figure of `run` divided by this one's (`over`), or minus it (`minus`).
-  std::optional<PublishedRun> over, minus;
+  Json profile = Json::object();       // of its cluster: parameters with other values, {"wire.mtu_bytes": 2048}
+  std::optional<PublishedRun> second;  // the figure then follows from those of `run` and of this one
+  Combination combination = Combination::ratio;
   std::optional<CurvePlace> along;  // the figure is a position on the resulting curve
   // The row's machine has no profile: the row runs on the present host, and its figure is shown but not judged.
   bool on_host = false;
@@ -81,7 +87,7 @@ struct PublishedPoint {
   // True if a closed-form prediction reproduces it, not a benchmark.
   bool modelled() const { return run.benchmark.empty(); }
   // True if a single record contains the figure.
-  bool single() const { return !over && !minus && !along; }
+  bool single() const { return !second && !along; }
   // Deviation of `figure` from the value in percent. 0 if a bound holds, or if a position on a curve is within one step
   // of its values. Precondition: the value is known.
   double deviation_of(double figure) const;

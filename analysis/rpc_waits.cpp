@@ -17,10 +17,10 @@ bool is_rpc(const Record& record) {
 }
 
 bool recvs_bound_credits(const Record& record) {
-  const auto option = [&record](const char* key) { return number_at(record.config, key).value_or(0); };
   const Json given = record.environment.value("options_set", Json::array());
-  const double sessions = number_at(record.result, "sessions").value_or(0);
-  return std::ranges::count(given, Json("rx_depth")) > 0 && 2 * option("credits") * sessions > option("rx_depth");
+  const auto result = [&record](const char* key) { return number_at(record.result, key).value_or(0); };
+  const double credits = number_at(record.config, "credits").value_or(0);
+  return std::ranges::count(given, Json("rx_depth")) > 0 && 2 * credits * result("sessions") > result("recvs");
 }
 
 // During a time-out packets have no credits, and so have those in the rate limiter: the cause goes first.

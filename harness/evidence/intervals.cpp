@@ -11,8 +11,7 @@ namespace {
 std::string quantity_of(const PublishedPoint& point) {
   constexpr std::int64_t kPage = 4096, kLarge = 65536;
   if (point.along) return "place on a curve";
-  if (point.over) return "ratio";
-  if (point.minus) return "difference";
+  if (point.second) return point.combination == Combination::ratio ? "ratio" : "difference";
   const std::int64_t size = point.run.params().value("size", std::int64_t{0});
   if (point.run.result_key.find("lat_") != std::string::npos) {
     return size < kPage ? "latency below 4 KB" : "latency of 4 KB and more";

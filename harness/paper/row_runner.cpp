@@ -44,10 +44,8 @@ std::vector<RowRun> runs_along(const CurvePlace& along, const std::vector<RowRun
 }
 
 // The figure from the values of one run or of two.
-double combined(const PublishedPoint& row, std::span<const double> values) {
-  if (row.over) return values[0] / values[1];
-  if (row.minus) return values[0] - values[1];
-  return values[0];
+double figure_of(const PublishedPoint& row, std::span<const double> values) {
+  return row.second ? combined(row.combination, values[0], values[1]) : values[0];
 }
 
 // Reads the figure from the record of a run. Throws Error with `id` and the reason if the run failed or the record has
@@ -79,9 +77,7 @@ std::vector<RowRun> runs_of(const PublishedPoint& row) {
   std::vector<RowRun> runs;
   if (!row.reproducible() || row.modelled()) return runs;
   runs.push_back(run_of(row, row.run));
-  for (const auto& second : {row.over, row.minus}) {
-    if (second) runs.push_back(run_of(row, *second));
-  }
+  if (row.second) runs.push_back(run_of(row, *row.second));
   return row.along ? runs_along(*row.along, runs) : runs;
 }
 
@@ -102,11 +98,11 @@ std::optional<Record> run_row(const RowRun& run, const std::string& fabric, cons
 double row_value(const PublishedPoint& row, const std::map<std::string, Record>& records) {
   std::vector<double> values;
   for (const RowRun& run : runs_of(row)) values.push_back(run_value(row.id, run, records.at(run.identity())));
-  if (!row.along) return combined(row, values);
+  if (!row.along) return figure_of(row, values);
   const std::size_t each = values.size() / row.along->values.size();
   std::vector<double> figures;
   for (std::size_t i = 0; i < values.size(); i += each) {
-    figures.push_back(combined(row, std::span(values).subspan(i, each)));
+    figures.push_back(figure_of(row, std::span(values).subspan(i, each)));
   }
   const std::optional<double> position = row.along->find_position(figures);
   if (!position) {

@@ -254,7 +254,8 @@ Json doubled_credits(const Record& record, Resource resource) {
   const double recvs = number_at(record.config, "rx_depth").value_or(0);
   if (credits < 1 || recvs_bound_credits(record) != (resource == Resource::recv_queue)) return nullptr;
   Json options{{"credits", 2 * credits}};
-  if (2 * credits * number_at(record.result, "sessions").value_or(0) > recvs) options["rx_depth"] = 2 * recvs;
+  const auto result = [&record](const char* key) { return number_at(record.result, key).value_or(0); };
+  if (2 * credits * result("sessions") > result("recvs")) options["rx_depth"] = 2 * recvs;
   return options;
 }
 

@@ -120,9 +120,9 @@ TEST(Published, RowCanBeABoundWithItsOwnLimit) {
 }
 
 TEST(Published, RatioMatchesNoSingleRecord) {
-  for (const char* key : {"over", "minus"}) {
+  for (const char* key : {"over", "minus", "above", "below"}) {
     const auto points = parse_published(table_text(point_text("r", with_second(key))), "p.json");
-    EXPECT_EQ((points[0].over ? points[0].over : points[0].minus)->benchmark, "recv_rate");
+    EXPECT_EQ(points[0].second->benchmark, "recv_rate");
     const Json good{{"connection", "UD"}, {"header_only", false}, {"size", 60}, {"threads", 12}};
     EXPECT_EQ(find_published(points, record_with(good)), nullptr);
   }

@@ -20,7 +20,7 @@ TEST(Kinds, FollowTheQuantityAndItsSize) {
   EXPECT_EQ(kind_of(rows[1]), "measured rate of 64 KB and more (shape)");
   EXPECT_EQ(kind_of(rows[2]), "measured latency of 4 KB and more");
   rows[0].columns = Json::object();
-  rows[0].point.over = rows[0].point.run;
+  rows[0].point.second = rows[0].point.run;
   EXPECT_EQ(kind_of(rows[0]), "published ratio");
   rows[0].point.along = CurvePlace{};
   EXPECT_EQ(kind_of(rows[0]), "published place on a curve");

@@ -139,11 +139,11 @@ TEST(RowValue, IsTheFigureOfTheRecordOrAOneLineError) {
   EXPECT_EQ(error_of([&] { row_value(point, record_of(point, record)); }), "r: exit status 3");
 }
 
-TEST(RowValue, OfTwoRunsIsRatioOrDifference) {
+TEST(RowValue, OfTwoRunsIsRatioOrDifferenceOrPercent) {
   PublishedPoint point = row("r", 80, true);
   PublishedRun second = point.run;
   second.benchmark = "recv_rate";
-  point.over = second;
+  point.second = second;
   ASSERT_EQ(runs_of(point).size(), 2u);
   std::map<std::string, Record> records;
   Record record = fake_record("sim:cib");
@@ -152,8 +152,12 @@ TEST(RowValue, OfTwoRunsIsRatioOrDifference) {
     records.emplace(runs_of(point)[records.size()].identity(), record);
   }
   EXPECT_EQ(row_value(point, records), 2.5);
-  point.minus = std::exchange(point.over, std::nullopt);
+  point.combination = Combination::difference;
   EXPECT_EQ(row_value(point, records), 18);
+  point.combination = Combination::percent_above;
+  EXPECT_EQ(row_value(point, records), 150);
+  point.combination = Combination::percent_below;
+  EXPECT_EQ(row_value(point, records), -150);
 }
 
 TEST(RowValue, OfACurveIsAPositionOnIt) {

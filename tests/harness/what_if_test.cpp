@@ -80,6 +80,29 @@ TEST(PointOptions, DoublesQueuesAndOutstandingOperationsByOptions) {
   EXPECT_TRUE(twice(Resource::outstanding).is_null());
 }
 
+// Twice the credits need twice the RECVs. A queue that the command line gives is a limit of its own.
+TEST(PointOptions, DoublesCreditsOfRpcs) {
+  Record record = fake_record("sim:cx4");
+  record.benchmark = "rpc_rate";
+  record.config = Json{{"credits", 8}, {"rx_depth", 512}, {"cc", "none"}};
+  record.result = Json{{"sessions", 10}, {"recvs", 481}};
+  const auto twice = [&record](Resource of) { return doubling_options(record, of); };
+  EXPECT_EQ(twice(Resource::credits), Json({{"credits", 16}}));
+  EXPECT_TRUE(twice(Resource::recv_queue).is_null());
+  EXPECT_TRUE(twice(Resource::rate_limiter).is_null());
+  record.result["sessions"] = 40;
+  EXPECT_EQ(twice(Resource::credits), Json({{"credits", 16}, {"rx_depth", 1024}}));
+  record.environment["options_set"] = Json{"rx_depth"};
+  EXPECT_TRUE(twice(Resource::credits).is_null());
+  EXPECT_EQ(twice(Resource::recv_queue), Json({{"credits", 16}, {"rx_depth", 1024}}));
+  record.config["cc"] = "timely";
+  EXPECT_EQ(twice(Resource::rate_limiter), Json({{"cc", "none"}}));
+  record.config["rto_s"] = 0.005;
+  EXPECT_TRUE(twice(Resource::timeouts).is_null());
+  record.result["timeouts"] = 3;
+  EXPECT_EQ(twice(Resource::timeouts), Json({{"rto", "2500us"}}));
+}
+
 // The program chooses the options again that the command line does not give; `-l16` and `--post-list=16` give one.
 TEST(PointOptions, PointAsGivenHasTheOptionsOfTheCommandLine) {
   Record record = fake_record("sim:cib");
