@@ -63,14 +63,15 @@ struct RpcCounts {
   std::uint64_t credit_stalls = 0;        // requests that had to wait for credits
   std::uint64_t limited = 0;              // packets through the rate limiter
   std::uint64_t rate_updates = 0;
-  std::uint64_t flushes = 0;  // of the send queue
+  std::uint64_t flushes = 0;        // of the send queue
+  std::uint64_t request_bytes = 0;  // data of requests that the server took, once and in order
 };
 
 struct RpcCountKey {
   const char* name;  // in records
   std::uint64_t RpcCounts::*count;
 };
-inline constexpr std::array<RpcCountKey, 13> kRpcCounts = {{{"packets_sent", &RpcCounts::packets_sent},
+inline constexpr std::array<RpcCountKey, 14> kRpcCounts = {{{"packets_sent", &RpcCounts::packets_sent},
                                                             {"packets_received", &RpcCounts::packets_received},
                                                             {"answered", &RpcCounts::answered},
                                                             {"handled", &RpcCounts::handled},
@@ -82,6 +83,7 @@ inline constexpr std::array<RpcCountKey, 13> kRpcCounts = {{{"packets_sent", &Rp
                                                             {"credit_stalls", &RpcCounts::credit_stalls},
                                                             {"limited", &RpcCounts::limited},
                                                             {"rate_updates", &RpcCounts::rate_updates},
-                                                            {"flushes", &RpcCounts::flushes}}};
+                                                            {"flushes", &RpcCounts::flushes},
+                                                            {"request_bytes", &RpcCounts::request_bytes}}};
 
 }  // namespace verbscope

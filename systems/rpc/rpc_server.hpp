@@ -113,6 +113,7 @@ class RpcServer {
       return;
     }
     ++slot.num_rx;
+    state_.counts.request_bytes += length;
     const std::byte* data = packet + kPacketHeaderBytes;
     if (slot.request.data != nullptr) {
       std::memcpy(slot.request.data + cut_.offset(number), data, length);

@@ -6,7 +6,6 @@
 #include "common/error.hpp"
 #include "common/record.hpp"
 #include "microbench/bench/options.hpp"
-#include "microbench/run/machine_rates.hpp"
 
 namespace verbscope {
 
@@ -173,10 +172,6 @@ Plan RpcBenchmark::draft() const {
                     .counted = load_.all_serve ? Side::server : Side::client,
                     .label = "RPCs"};
   return plan;
-}
-
-std::string RpcBenchmark::bounded_rate() const {
-  return load_.all_serve ? kMachineRate : "rate_mops";
 }
 
 QueueNeeds RpcBenchmark::needs(const Operation& op, Side) const {

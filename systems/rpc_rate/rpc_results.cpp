@@ -15,6 +15,14 @@
 
 namespace verbscope {
 
+// Requests that the server took in the measured interval, parts of requests included: a rate that is exact when few
+// requests are answered.
+constexpr const char* kServedRate = "served_mops";
+
+std::string RpcBenchmark::bounded_rate() const {
+  return load_.all_serve ? kMachineRate : kServedRate;
+}
+
 namespace {
 
 // Histograms of a client, for the server: their key while they are packed, and their prefix in the record.
@@ -141,6 +149,7 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
   CallerSums callers;
   WorkSums work;
   std::uint64_t unanswered = 0, repeated = 0;
+  double goodput = 0;
   std::size_t sessions = 0;
   std::uint32_t recvs = 0;
   for (const Workload* workload : threads) {
@@ -156,6 +165,9 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
     latency.merge(thread.latency());
     round_trips.merge(thread.round_trips());
     for (const RpcCountKey& key : kRpcCounts) counts.*key.count += thread.use().counts.*key.count;
+    if (const RpcUse& use = thread.use(); use.time > Picos(0)) {
+      goodput += static_cast<double>(use.counts.request_bytes) * 8e-9 / to_seconds(use.time);
+    }
     batches.merge(thread.batches());
     callers.add(thread);
     work.add(thread);
@@ -165,6 +177,7 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
   Json out{{"rpc", rpc},
            {"packets_per_post", batches.to_json()},
            {"cpu_ns_per_request", work.to_json()},
+           {"goodput_gbit_per_s", goodput},
            {"sessions", sessions},
            {"recvs", recvs},
            {"unanswered", unanswered},
@@ -191,7 +204,12 @@ void RpcBenchmark::finish(Outcome& outcome) const {
     callers.add(client.at("result").at("callers").get<double>(), client.at("result"));
   }
   callers.write(result);
-  if (load_.all_serve) add_machine_rates(outcome);
+  if (load_.all_serve) {
+    add_machine_rates(outcome);
+  } else {
+    const double request_bits = outcome.config.at("size").get<double>() * 8;
+    result[kServedRate] = result.at("goodput_gbit_per_s").get<double>() * 1e3 / request_bits;
+  }
   for (const auto& [key, what] :
        {std::pair("handled_twice", "handled twice"), std::pair("unanswered", "not answered")}) {
     const double sum = result.at(key).get<double>() + sum_over_clients(result, key);

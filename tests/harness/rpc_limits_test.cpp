@@ -38,7 +38,7 @@ TEST_P(RpcLimits, AreNamed) {
 // - A loss costs 5 ms, and a request of 1 MB at a loss of 0.1 % loses a packet or two and takes 0.1 ms without.
 INSTANTIATE_TEST_SUITE_P(
     , RpcLimits,
-    testing::Values(LimitCase{"rpc_rate --fabric sim:cx4 -I 0 --machines 3 --warmup 50us -D 200us", Resource::cpu},
+    testing::Values(LimitCase{"rpc_rate --fabric sim:cx4 -I 0 --machines 11 --warmup 50us -D 200us", Resource::cpu},
                     LimitCase{"rpc_large --fabric sim:cx4 --credits 1 -s 100000", Resource::credits},
                     LimitCase{"rpc_large --fabric sim:cx5-100g --packet_size 256 --credits 17 --rx_depth 64 -s 100000",
                               Resource::recv_queue},
