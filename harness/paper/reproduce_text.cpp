@@ -136,6 +136,11 @@ std::string reproduction_text(const std::vector<ReproducedRow>& rows, std::size_
   for (const ReproducedRow& each : rows) {
     if (!each.missing.empty()) text += fmt::format("not run: {}: {}\n", each.row->id, each.missing);
   }
+  for (const ReproducedRow& each : rows) {
+    if (each.value && !within_limits(each) && !each.row->known_miss.empty()) {
+      text += fmt::format("known miss: {}: {}\n", each.row->id, each.row->known_miss);
+    }
+  }
   const bool good = std::ranges::all_of(rows, within_limits);
   const bool checked =
       std::ranges::any_of(rows, [](const ReproducedRow& each) { return each.missing.empty() && !each.row->on_host; });

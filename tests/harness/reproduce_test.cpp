@@ -76,7 +76,9 @@ TEST(Reproduce, RowWithNeedsOrWithoutProfileIsNotRun) {
 }
 
 TEST(Reproduce, TableHasEveryRowAndASummary) {
-  const PublishedPoint good = row("good", 80, true), off = row("off", 100, false), broken = row("broken", 5, true);
+  const PublishedPoint good = row("good", 80, true), broken = row("broken", 5, true);
+  PublishedPoint off = row("off", 100, false);
+  off.known_miss = "no model of it";
   const PublishedPoint later = row("later", 97.2, false);
   const std::string text = reproduction_text(
       {{&good, 80.8, ""}, {&off, 88, ""}, {&broken, {}, "no QP"}, {&later, {}, "", "needs the sequencer"}});
@@ -84,6 +86,7 @@ TEST(Reproduce, TableHasEveryRowAndASummary) {
   EXPECT_THAT(text, testing::ContainsRegex("good +\\| Table 4 \\| Mops +\\| +80 +80\\.80 +\\+1\\.0 \\| calibrated\n"));
   EXPECT_THAT(text, testing::ContainsRegex("off .* 100 +88\\.00 +-12\\.0 \\| predicted +OFF by more than 10 %\n"));
   EXPECT_THAT(text, testing::ContainsRegex("broken .*FAILED: no QP\n"));
+  EXPECT_THAT(text, HasSubstr("known miss: off: no model of it\n"));
   EXPECT_THAT(text, HasSubstr("not run: later: needs the sequencer\n"));
   EXPECT_THAT(text, testing::EndsWith("NOT within limits: 2 calibrated (3 % allowed), 1 outside, worst +1.0 %: good; "
                                       "1 predicted (10 % allowed), 1 outside, worst -12.0 %: off; 1 of 4 rows not "
