@@ -12,11 +12,11 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const Json& client_of(const Json& result) {
+const Json& only_client(const Json& result) {
   return result.at("clients").at(0).at("result");
 }
 
-double count_of(const Json& result, const char* name) {
+double client_count(const Json& result, const char* name) {
   return result.at("rpc").at(name).get<double>();
 }
 
@@ -24,9 +24,9 @@ double count_of(const Json& result, const char* name) {
 TEST(RpcLarge, SendsOneRequestAtATime) {
   const Json result = test::result_of("rpc_large --fabric sim:cx5 -s 100800 --packet_size 1024 -D 1ms");
   EXPECT_EQ(result.at("clients").size(), 1);
-  const Json& client = client_of(result);
-  EXPECT_NEAR(count_of(client, "packets_sent") / count_of(client, "answered"), 100, 1);
-  EXPECT_EQ(count_of(client, "retransmitted"), 0);
+  const Json& client = only_client(result);
+  EXPECT_NEAR(client_count(client, "packets_sent") / client_count(client, "answered"), 100, 1);
+  EXPECT_EQ(client_count(client, "retransmitted"), 0);
   // One at a time: the mean time of a request is the time of the interval divided by their number.
   EXPECT_NEAR(1e3 / result.at("rate_mops").get<double>(), result.at("lat_mean_ns").get<double>(),
               0.02 * result.at("lat_mean_ns").get<double>());
@@ -36,11 +36,21 @@ TEST(RpcLarge, SendsOneRequestAtATime) {
 TEST(RpcLarge, LosesTheShareOfPacketsThatIsAsked) {
   const Json result = test::result_of(
       "rpc_large --fabric sim:cx5ib -s 200000 --packet_size 1024 --rto 50us --loss 0.002 --warmup 1ms -D 20ms");
-  const Json& client = client_of(result);
-  const double packets = count_of(client, "packets_sent") + count_of(client, "packets_received");
-  EXPECT_NEAR(count_of(client, "timeouts"), 0.002 * packets, 0.3 * 0.002 * packets);
-  EXPECT_GE(count_of(client, "retransmitted"), count_of(client, "timeouts"));
+  const Json& client = only_client(result);
+  const double packets = client_count(client, "packets_sent") + client_count(client, "packets_received");
+  EXPECT_NEAR(client_count(client, "timeouts"), 0.002 * packets, 0.3 * 0.002 * packets);
+  EXPECT_GE(client_count(client, "retransmitted"), client_count(client, "timeouts"));
   EXPECT_EQ(result.at("unanswered"), 0);
+}
+
+// Without its bypass all packets of requests pass through the rate limiter, at most the credits of the session at once.
+TEST(RpcLarge, CountsThePacketsInTheRateLimiter) {
+  const std::string command = "rpc_large --fabric sim:cx5 -s 100000 --cc timely";
+  const Json result = test::result_of(command + " --bypass_limiter off");
+  EXPECT_GT(result.at("limiter_mean_packets").get<double>(), 0);
+  EXPECT_GT(result.at("limiter_peak_packets").get<double>(), result.at("limiter_mean_packets").get<double>());
+  EXPECT_LE(result.at("limiter_peak_packets"), 32);
+  EXPECT_EQ(test::result_of(command).at("limiter_peak_packets"), 0);
 }
 
 // On a long path a queue of sends is full at times, and a thread waits for its completions alone. Without losses it

@@ -8,6 +8,7 @@
 #include "systems/rpc/packet.hpp"
 #include "systems/rpc/timely.hpp"
 #include "systems/rpc/timing_wheel.hpp"
+#include "systems/rpc/work_times.hpp"
 
 namespace verbscope {
 namespace {
@@ -109,6 +110,62 @@ TEST(RpcTimely, StaysBetweenTheFloorAndTheLink) {
   EXPECT_DOUBLE_EQ(timely.rate(), p.floor);
   for (int i = 0; i < 1000; ++i) timely.sample(Picos(10'000'000), now += Picos(10'000'000));
   EXPECT_DOUBLE_EQ(timely.rate(), 1e9);
+}
+
+// A clock that a test moves.
+Picos clock_at(const void* node) {
+  return *static_cast<const Picos*>(node);
+}
+
+TEST(RpcWorkTimes, GoToTheWorkThatIsDone) {
+  Picos now{100};
+  WorkTimes times;
+  times.charge(Picos(1000));  // nothing is measured yet
+  times.start(&clock_at, &now, true);
+  now += Picos(1);  // outside
+  {
+    const WorkBlock receive(times, RpcWork::receive);
+    now += Picos(2);
+    {
+      const WorkBlock handler(times, RpcWork::handler);
+      now += Picos(4);
+      times.charge(Picos(8));
+    }
+    now += Picos(16);
+    times.charge(Picos(32));
+  }
+  now += Picos(64);  // outside again
+  EXPECT_EQ(times.times(), (WorkTimes::Times{Picos(2 + 16 + 32), Picos(0), Picos(4 + 8), Picos(0)}));
+  times.turn(RpcWork::send);
+  now += Picos(128);
+  times.skip();
+  times.turn(RpcWork::other);
+  EXPECT_EQ(times.times()[1], Picos(0));
+}
+
+// A host spends its time by itself: what is declared must not count twice.
+TEST(RpcWorkTimes, OfAHostHaveNoDeclaredTime) {
+  Picos now{0};
+  WorkTimes times;
+  times.start(&clock_at, &now, false);
+  const WorkBlock send(times, RpcWork::send);
+  times.charge(Picos(1000));
+  EXPECT_EQ(times.times()[1], Picos(0));
+}
+
+// 2 for 10, 5 for 10, 0 for 20: a mean of 70 / 40, and half of the time.
+TEST(RpcOccupancy, IsAMeanOverTime) {
+  Occupancy queue;
+  queue.set(9, Picos(0));
+  queue.set(2, Picos(100));
+  queue.clear(Picos(100));
+  queue.set(5, Picos(110));
+  queue.set(0, Picos(120));
+  EXPECT_DOUBLE_EQ(queue.mean(Picos(140)), 70.0 / 40);
+  EXPECT_DOUBLE_EQ(queue.busy(Picos(140)), 0.5);
+  EXPECT_EQ(queue.peak(), 5u);
+  queue.set(1, Picos(140));
+  EXPECT_DOUBLE_EQ(queue.mean(Picos(180)), 110.0 / 80);  // until now
 }
 
 }  // namespace

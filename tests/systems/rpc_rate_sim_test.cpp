@@ -82,6 +82,23 @@ TEST(RpcRate, TakesThePublishedTime) {
   EXPECT_NEAR(median_of("rpc_rate --batch 1 --outstanding 1 -I 0 --warmup 50us -D 1ms --fabric sim:cx4"), 3700, 370);
 }
 
+double work_ns(const Json& result, const char* work) {
+  return result.at("cpu_ns_per_request").at(work).get<double>();
+}
+
+// A thread that is always busy spends all of its time on its requests.
+TEST(RpcRate, SplitsTheTimeOfABusyThread) {
+  const std::string command = "rpc_rate --fabric sim:cx4 -I 0 --machines 11" + std::string(kShortRpcs);
+  const Json plain = test::result_of(command);
+  double sum = 0;
+  for (const char* work : {"receive", "send", "handler", "congestion_control"}) sum += work_ns(plain, work);
+  EXPECT_NEAR(sum * plain.at("rate_mops").get<double>() * 1e-3, 1, 0.03);
+  // Without the bypass each response changes the rate: 15 ns.
+  const Json controlled = test::result_of(command + "--cc timely --bypass_timely off");
+  EXPECT_NEAR(work_ns(controlled, "congestion_control"), work_ns(plain, "congestion_control") + 15, 0.5);
+  EXPECT_NEAR(work_ns(controlled, "send"), work_ns(plain, "send"), 3);
+}
+
 TEST(RpcRate, GivesTheSameResultForAnyNumberOfSimulatorThreads) {
   const std::string command = "rpc_rate --fabric sim:cx4 --machines 4 -s 3000 --cc timely" + std::string(kShortRpcs);
   const Json one = test::result_of(command + "--sim_threads 1");

@@ -138,13 +138,19 @@ class Rpc(BenchmarkTest):
         self.assertGreater(result["rpc"]["packets_sent"], 20 * result["rpc"]["answered"])
 
     def test_rpc_to_a_server(self):
-        self.run_calls_of_clients("--serve", "server", "-s", "3000")
+        self.run_calls_of_clients("rpc_rate", "--outstanding", "12", "--serve", "server", "-s", "3000", "-n", ITERATIONS)
 
-    def run_calls_of_clients(self, *options):
-        server, client = self.start_pair("rpc_rate", "--outstanding", "12", *options, "-n", ITERATIONS, "--warmup", "50ms")
+    def test_rpc_large(self):
+        result = self.run_calls_of_clients("rpc_large", "-s", "50000", "-n", ITERATIONS, "--cpu_split")
+        self.assertGreater(result["cpu_ns_per_request"]["receive"], 0)
+        self.assertGreater(result["cpu_ns_per_request"]["handler"], 0)
+
+    def run_calls_of_clients(self, program, *options):
+        server, client = self.start_pair(program, *options, "--warmup", "50ms")
         for program in (client, server):
             self.assertEqual(program.finish(), 0, program.describe())
         result = self.records("server")[0]["result"]
         self.assertEqual(result["handled_twice"], 0)
         self.assertEqual(result["clients"][0]["result"]["unanswered"], 0)
         self.assertGreater(result["rate_mops"], 0)
+        return result
