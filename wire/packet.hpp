@@ -3,6 +3,7 @@
 // RoCE v2 its annex A17, RFC 791 and 768, and IEEE 802.3 (clauses 3.1.1 and 4.4.2).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -33,6 +34,16 @@ inline constexpr Bytes kPayloadPad{4};       // the payload of a packet is padde
 
 // Bytes of the longest message: section 9.7.7.
 inline constexpr std::uint32_t kLongestMessage = 1u << 31;
+
+// True if a switch has marked a received datagram for congestion (RFC 3168: both ECN bits of its IP header are set).
+// `room`: the kGrh bytes before its payload. RoCE v2 has an IPv6 header there, or an IPv4 header at the end of that
+// room (annex A17.9.2).
+inline bool is_ecn_marked(const std::byte* room) {
+  const auto byte_at = [room](std::size_t at) { return std::to_integer<unsigned>(room[at]); };
+  const bool ipv6 = byte_at(0) >> 4 == 6;
+  return ipv6 ? (byte_at(1) >> 4 & 3) == 3 : (byte_at(kGrh.value - kIpv4Header.value + 1) & 3) == 3;
+}
+inline constexpr std::uint8_t kEcnCapable = 2;  // in a traffic class: switches may mark the packet instead (ECT(0))
 
 enum class LinkType : std::uint8_t { infiniband, roce_v2 };
 

@@ -43,11 +43,11 @@ inline std::optional<std::uint32_t> node_of(LinkType link, const ibv_gid& gid) {
   return static_cast<std::uint32_t>(number - 1);
 }
 
-// The priority of packets on a path: DSCP / 8 if there is a traffic class, else the service level, which RoCE carries
-// as the priority of a VLAN. The simulated InfiniBand switches have one virtual lane.
+// The priority of packets on a path: DSCP / 8 if there is a DSCP, the six highest bits of the traffic class, else the
+// service level, which RoCE carries as the priority of a VLAN. The simulated InfiniBand switches have one virtual lane.
 inline std::uint8_t priority_of(LinkType link, const ibv_ah_attr& path) {
   if (!facts(link).ethernet) return 0;
-  const bool by_class = path.is_global != 0 && path.grh.traffic_class != 0;
+  const bool by_class = path.is_global != 0 && path.grh.traffic_class >> 2 != 0;
   return static_cast<std::uint8_t>(by_class ? path.grh.traffic_class >> 5 : path.sl & 7);
 }
 

@@ -1,6 +1,5 @@
 // Congestion control of an adapter on Ethernet: DCQCN's notification point, which sends a CNP for marked packets, and
-// its reaction point, which slows a QP after a CNP (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments",
-// SIGCOMM 2015, section 3). Without DCQCN, marks are only counted.
+// its reaction point (wire/dcqcn.hpp), which slows a QP after a CNP. Without DCQCN, marks are only counted.
 #pragma once
 
 #include <cstdint>
@@ -30,22 +29,18 @@ class Congestion {
   // the QP as argument, for when that may change. Always true on InfiniBand.
   bool may_send(SimQp& qp, const Packet& packet, Engine::Action again, void* object) {
     return !framing_.ethernet() || (has_room(qp, packet, again, object) &&
-                                    (qp.pace.rate == 0 || take_turn(qp, packet.wire_bytes, again, object)));
+                                    (qp.pace.flow.rate() == 0 || take_turn(qp, packet.wire_bytes, again, object)));
   }
 
  private:
   bool has_room(SimQp& qp, const Packet& packet, Engine::Action again, void* object);
   bool take_turn(SimQp& qp, std::uint32_t bytes, Engine::Action again, void* object);
-  void catch_up(Pace& pace, Picos now) const;
-  void increase(Pace& pace) const;
-  void lower_alpha(Pace& pace, Picos now) const;
 
   Engine& engine_;
   Fabric& fabric_;
   PacketPool& packets_;
   bool reacts_;
-  DcqcnProfile dcqcn_;
-  double line_rate_;  // bytes a second
+  DcqcnParameters dcqcn_;
   Framing framing_;
   EthernetCounts& counts_;
   std::uint32_t node_;

@@ -17,6 +17,7 @@
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/send_layout.hpp"
+#include "wire/dcqcn.hpp"
 #include "wire/verb.hpp"
 #include "wire/wqe.hpp"
 
@@ -159,17 +160,11 @@ struct ReadsUnderWay {
   }
 };
 
-// State of DCQCN's reaction point for a QP. The paper calls rate, target and alpha R_C, R_T and alpha.
+// State of DCQCN for a QP.
 struct Pace {
-  double rate = 0;    // bytes per second; 0: not limited
-  double target = 0;  // bytes per second
-  double alpha = 1;
-  Picos alpha_falls{Picos::max()};  // next decrease of alpha, if no CNP arrives
-  Picos rises{0};                   // next rate increase by the timer
-  std::uint64_t bytes = 0;          // sent since the last rate increase by the byte counter
-  int by_timer = 0, by_bytes = 0;   // rate increases since the last CNP
-  Picos next{0};                    // earliest time of the next packet
-  Picos next_cnp{0};                // earliest time of the next CNP to the peer (notification point)
+  DcqcnFlow flow;     // reaction point
+  Picos next{0};      // earliest time of the next packet
+  Picos next_cnp{0};  // earliest time of the next CNP to the peer (notification point)
 };
 
 // State of a QP's requester.

@@ -86,8 +86,8 @@ LinkProfile read_link(JsonFields& file) {
 }
 
 // Missing keys have the paper's values.
-DcqcnProfile read_dcqcn(Section& s) {
-  DcqcnProfile dcqcn;
+DcqcnParameters read_dcqcn(Section& s) {
+  DcqcnParameters dcqcn;
   const auto time = [&s](const std::string& key, Picos& value) {
     if (s.has(key)) value = s.time(key, kMinInterval);
   };

@@ -2,7 +2,6 @@
 // machines. It contains no rates of benchmarks. docs/simulator.md describes the parameters.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "common/json.hpp"
 #include "common/units.hpp"
 #include "wire/cluster_wire.hpp"
+#include "wire/dcqcn.hpp"
 
 namespace verbscope {
 
@@ -76,19 +76,6 @@ inline constexpr EnumTable<CongestionControl, Word<CongestionControl>> kCongesti
     {{CongestionControl::none, "none"}, {CongestionControl::dcqcn, "dcqcn"}}};
 static_assert(in_order(kCongestionControls));
 
-// DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 3 and its parameters.
-struct DcqcnProfile {
-  Picos cnp_interval{std::chrono::microseconds(50)};    // between two CNPs of a flow
-  double gain = 1.0 / 256;                              // g of the estimate alpha
-  Picos alpha_timer{std::chrono::microseconds(55)};     // alpha falls after this time without a CNP
-  Picos increase_timer{std::chrono::microseconds(55)};  // timer of rate increases
-  Bytes increase_bytes{10'000'000};                     // byte counter of rate increases
-  int fast_recovery = 5;                                // F: increases of either kind before the target rate rises
-  BytesPerSecond additive{40e6 / 8};                    // R_AI
-  BytesPerSecond hyper{400e6 / 8};                      // R_HAI
-  BytesPerSecond min_rate{10e6 / 8};                    // minimum rate of a flow
-};
-
 struct NicProfile {
   int requester_units;
   Picos front_end;             // from the arrival of a doorbell or WQE until fetch or scheduling
@@ -129,7 +116,7 @@ struct NicProfile {
   Bytes input_buffer;  // per port: packets that have left the switch and are not yet processed
   int ack_coalescing;  // messages that one acknowledgement may cover while more wait
   CongestionControl congestion_control = CongestionControl::none;
-  DcqcnProfile dcqcn{};
+  DcqcnParameters dcqcn{};  // without `line`
   // Firmware's interpretation of a QP's timeout: the minimum code, and a factor on its time.
   int ack_timeout_floor = 0;
   int ack_timeout_factor = 1;

@@ -17,6 +17,7 @@
 #include "microbench/loop/recv_ring.hpp"
 #include "microbench/loop/send_queue.hpp"
 #include "systems/rpc/packet.hpp"
+#include "wire/packet.hpp"
 
 namespace verbscope {
 
@@ -99,6 +100,9 @@ class DatagramTransport {
     return count < 0 ? -1 : stored + count;
   }
 
+  // Whether a switch has marked a received packet for congestion. Only on Ethernet.
+  static bool marked(const std::byte* packet) { return is_ecn_marked(packet - kGrhBytes); }
+
   // The packets that were received have been read: their RECVs are posted again.
   bool release(RunEnd& end) {
     for (; recvs_lane_.consumed >= recvs_lane_.list; recvs_lane_.consumed -= recvs_lane_.list) {
@@ -126,7 +130,7 @@ class DatagramTransport {
   static constexpr std::uint32_t kFlushMark = 1;
   static constexpr std::uint32_t kCountedMark = 2;
   static constexpr Picos kLongestFlush = std::chrono::seconds(1);
-  static constexpr std::uint32_t kGrhBytes = 40;
+  static constexpr std::uint32_t kGrhBytes = static_cast<std::uint32_t>(kGrh.value);
 
   Place& take_place_for(const UdAddress& to) {
     Place& place = places_[next_++];

@@ -10,6 +10,7 @@
 // - post(end), flush(node, end): posts the appended packets; flush also waits until the adapter has sent them,
 // - receive(end, take): hands over packets as take(packet, bytes); returns 0 if it took nothing from the adapter, or
 // -1,
+// - marked(packet): whether a switch has marked a received packet for congestion,
 // - release(end): the received packets have been read.
 // Data path.
 #pragma once
@@ -185,6 +186,9 @@ class RpcEndpoint {
       return;
     }
     if (to_server) {
+      if (options_.control == RpcControl::dcqcn && transport_.marked(packet)) [[unlikely]] {
+        server_.note_mark(static_cast<std::uint16_t>(h.session), h);
+      }
       server_.take(static_cast<std::uint16_t>(h.session), h, packet, bytes);
     } else {
       client_.take(*state_.sessions[h.session].client, h, packet, bytes);

@@ -28,7 +28,8 @@ struct PacketHeader {
   std::uint64_t number : 14;
   std::uint64_t request : 44;  // its number in the session
   std::uint64_t magic : 4;
-  std::uint64_t unused : 16;
+  std::uint64_t marked : 1;  // an answer: a switch had marked a packet that it answers
+  std::uint64_t unused : 15;
 };
 inline constexpr std::uint32_t kPacketHeaderBytes = 16;
 static_assert(sizeof(PacketHeader) == kPacketHeaderBytes);

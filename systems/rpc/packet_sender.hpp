@@ -72,7 +72,7 @@ class PacketSender {
   ClientSlot& client_slot(const OutgoingPacket& packet) {
     return state_.sessions[packet.session].client->slots[packet.slot];
   }
-  const ServerSlot& server_slot(const OutgoingPacket& packet) const {
+  ServerSlot& server_slot(const OutgoingPacket& packet) {
     return state_.sessions[packet.session].server->slots[packet.slot];
   }
 
@@ -109,10 +109,16 @@ class PacketSender {
       if (packet.kind == PacketKind::request) {
         return append_data(end.peer, h, *slot.call.request, packet.number);
       }
-    } else if (packet.kind == PacketKind::response) {
-      const ServerSlot& slot = server_slot(packet);
-      h.type = slot.type;
-      return append_data(end.peer, h, slot.response, packet.number - (slot.request_packets - 1));
+    } else {
+      ServerSlot& slot = server_slot(packet);
+      if (slot.marked) [[unlikely]] {
+        h.marked = 1;
+        slot.marked = false;
+      }
+      if (packet.kind == PacketKind::response) {
+        h.type = slot.type;
+        return append_data(end.peer, h, slot.response, packet.number - (slot.request_packets - 1));
+      }
     }
     transport_.append_header(end.peer, h);
   }

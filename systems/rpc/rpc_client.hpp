@@ -20,7 +20,7 @@ class RpcClient {
 
   // The client's end of a session that has this number.
   std::unique_ptr<ClientSession> make_session(std::uint16_t number) const {
-    auto session = std::make_unique<ClientSession>(options_.timely);
+    auto session = std::make_unique<ClientSession>(options_);
     session->credits = options_.credits;
     for (std::uint32_t i = 0; i < kSessionSlots; ++i) {
       ClientSlot& slot = session->slots[i];
@@ -58,7 +58,7 @@ class RpcClient {
       return;
     }
     const Picos round_trip = state_.now - slot.sent_at[number % options_.credits];
-    if (number >= slot.sent_before) note_round_trip(s, round_trip);
+    if (number >= slot.sent_before) note_answer(s, round_trip, h.marked != 0);
     ++slot.num_rx;
     ++s.credits;
     slot.progress = state_.now;
@@ -145,14 +145,14 @@ class RpcClient {
   // Whether packets of a request pass through the rate limiter.
   bool limited(const ClientSession& s, const ClientSlot& slot) const {
     if (options_.control == RpcControl::none) return false;
-    return !options_.bypass_limiter || !s.timely.at_link_rate() || slot.held > 0;
+    return !options_.bypass_limiter || !s.rate.at_link_rate() || slot.held > 0;
   }
   void limit(ClientSession& s, ClientSlot& slot, const OutgoingPacket& packet) {
     const WorkBlock work(state_.work, RpcWork::control);
     const std::uint32_t bytes =
         kPacketHeaderBytes + cut_.length(slot.call.request->bytes, packet.number) + options_.frame_overhead;
     const Picos due = std::max(s.next_due, state_.now);
-    s.next_due = due + Picos(static_cast<std::int64_t>(1e12 * bytes / s.timely.rate()));
+    s.next_due = due + Picos(static_cast<std::int64_t>(1e12 * bytes / s.rate.send(bytes, state_.now)));
     sender_.transmit_at(packet, due);
   }
 
@@ -160,12 +160,12 @@ class RpcClient {
     return static_cast<std::uint8_t>(slot.number % kSessionSlots);
   }
 
-  void note_round_trip(ClientSession& s, Picos round_trip) {
+  void note_answer(ClientSession& s, Picos round_trip, bool marked) {
     if (options_.round_trips != nullptr) options_.round_trips->record(round_trip);
     if (options_.control == RpcControl::none) return;
-    if (options_.bypass_timely && s.timely.at_link_rate() && round_trip <= options_.timely.low) return;
+    if (options_.bypass_timely && s.rate.stays_at_link_rate(round_trip, marked)) return;
     const WorkBlock work(state_.work, RpcWork::control);
-    s.timely.sample(round_trip, state_.now);
+    s.rate.sample(round_trip, marked, s.next_due, state_.now);
     ++state_.counts.rate_updates;
     state_.charge(options_.costs.rate_update);
   }

@@ -7,6 +7,7 @@
 #include "common/histogram.hpp"
 #include "common/units.hpp"
 #include "systems/rpc/timely.hpp"
+#include "wire/dcqcn.hpp"
 
 namespace verbscope {
 
@@ -16,14 +17,14 @@ struct RpcCosts {
   Picos packet{21'000};
   Picos stamp{8'000};               // rdtsc (eRPC, NSDI 2019, section 5.2.2)
   Picos allocate{20'000};           // assumed: a message buffer
-  Picos rate_update{15'000};        // assumed: Timely, a few divisions
+  Picos rate_update{15'000};        // assumed: Timely or DCQCN, a few divisions
   Picos limiter{10'000};            // assumed: a packet through the timing wheel
   double copy_bytes_per_ns = 12.2;  // calibrated on erpc19-f6-peak-cx5ib
 
   Picos copy(std::uint32_t bytes) const { return Picos(static_cast<std::int64_t>(1000 * bytes / copy_bytes_per_ns)); }
 };
 
-enum class RpcControl : std::uint8_t { none, timely };
+enum class RpcControl : std::uint8_t { none, timely, dcqcn };
 
 struct RpcOptions {
   std::uint32_t credits = 32;        // of a session (eRPC, section 4.3.1)
@@ -32,10 +33,11 @@ struct RpcOptions {
   std::uint32_t most_timeouts = 20;  // in a row, at least 1; a request has no answer after one more
   RpcControl control = RpcControl::none;
   TimelyParameters timely{};
+  DcqcnParameters dcqcn{.min_rate = {TimelyParameters().floor}};  // lowest rate as with Timely
   std::uint32_t frame_overhead = 0;  // bytes of a packet on the wire besides its header and data, for the rate limiter
   // The optimisations of sections 4.2 and 5.2.2.
   bool batched_stamps = true;  // one time stamp per batch of packets
-  bool bypass_timely = true;   // no update at link rate while round trips are short
+  bool bypass_timely = true;   // no update at link rate while round trips are short, with DCQCN answers unmarked
   bool bypass_limiter = true;  // packets at link rate are sent at once
   bool preallocate = true;     // responses of one packet
   bool zero_copy = true;       // a request of one packet stays in its RECV's buffer
@@ -43,10 +45,11 @@ struct RpcOptions {
   RpcCosts costs{};
   Histogram* round_trips = nullptr;  // of packets, as the client sees them; may be null
 
+  double lowest_rate() const { return control == RpcControl::dcqcn ? dcqcn.min_rate.value : timely.floor; }
   std::uint32_t most_sessions() const { return recvs / credits; }
   // A session with all credits in the limiter at the lowest rate waits this long.
   Picos wheel_horizon(std::uint32_t packet_bytes) const {
-    return Picos(static_cast<std::int64_t>(1e12 * credits * packet_bytes / timely.floor));
+    return Picos(static_cast<std::int64_t>(1e12 * credits * packet_bytes / lowest_rate()));
   }
 };
 
@@ -63,6 +66,7 @@ struct RpcCounts {
   std::uint64_t credit_stalls = 0;        // requests that had to wait for credits
   std::uint64_t limited = 0;              // packets through the rate limiter
   std::uint64_t rate_updates = 0;
+  std::uint64_t marks = 0;          // marked packets at the server, with DCQCN
   std::uint64_t flushes = 0;        // of the send queue
   std::uint64_t request_bytes = 0;  // data of requests that the server took, once and in order
 };
@@ -71,7 +75,7 @@ struct RpcCountKey {
   const char* name;  // in records
   std::uint64_t RpcCounts::*count;
 };
-inline constexpr std::array<RpcCountKey, 14> kRpcCounts = {{{"packets_sent", &RpcCounts::packets_sent},
+inline constexpr std::array<RpcCountKey, 15> kRpcCounts = {{{"packets_sent", &RpcCounts::packets_sent},
                                                             {"packets_received", &RpcCounts::packets_received},
                                                             {"answered", &RpcCounts::answered},
                                                             {"handled", &RpcCounts::handled},
@@ -83,6 +87,7 @@ inline constexpr std::array<RpcCountKey, 14> kRpcCounts = {{{"packets_sent", &Rp
                                                             {"credit_stalls", &RpcCounts::credit_stalls},
                                                             {"limited", &RpcCounts::limited},
                                                             {"rate_updates", &RpcCounts::rate_updates},
+                                                            {"marks", &RpcCounts::marks},
                                                             {"flushes", &RpcCounts::flushes},
                                                             {"request_bytes", &RpcCounts::request_bytes}}};
 

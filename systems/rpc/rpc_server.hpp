@@ -69,6 +69,12 @@ class RpcServer {
     sender_.transmit({slot.number, slot.request_packets - 1, handle.session, handle.slot, PacketKind::response});
   }
 
+  // A packet of this request was marked: its answer says so.
+  void note_mark(std::uint16_t session, const PacketHeader& h) {
+    ++state_.counts.marks;
+    state_.sessions[session].server->slots[h.request % kSessionSlots].marked = true;
+  }
+
   void take(std::uint16_t session, const PacketHeader& h, const std::byte* packet, std::uint32_t bytes) {
     const auto index = static_cast<std::uint8_t>(h.request % kSessionSlots);
     ServerSlot& slot = state_.sessions[session].server->slots[index];

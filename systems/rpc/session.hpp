@@ -9,8 +9,8 @@
 
 #include "microbench/bench/benchmark.hpp"
 #include "systems/rpc/message_buffer.hpp"
+#include "systems/rpc/rate_control.hpp"
 #include "systems/rpc/rpc_options.hpp"
-#include "systems/rpc/timely.hpp"
 #include "systems/rpc/work_times.hpp"
 
 namespace verbscope {
@@ -71,10 +71,10 @@ struct ClientSession {
   std::vector<RpcCall> backlog;  // calls that wait for a slot: those from backlog_head on
   std::size_t backlog_head = 0;
   std::uint32_t credits = 0;
-  Timely timely;
+  RateControl rate;
   Picos next_due{0};  // of the rate limiter
 
-  explicit ClientSession(const TimelyParameters& parameters) : timely(parameters) {}
+  explicit ClientSession(const RpcOptions& options) : rate(options) {}
 };
 
 // A request at the server. Its response stays until the next request in the slot arrives.
@@ -86,6 +86,7 @@ struct ServerSlot {
   bool used = false;
   bool responded = false;
   bool owns_response = false;  // `response` is not the preallocated buffer
+  bool marked = false;         // the next answer tells the client that a packet was marked
   std::uint8_t type = 0;
   MessageBuffer request;  // of several packets, or copied; data is null if there is none
   MessageBuffer response;

@@ -6,6 +6,7 @@
 #include "common/error.hpp"
 #include "common/record.hpp"
 #include "microbench/bench/options.hpp"
+#include "wire/packet.hpp"
 
 namespace verbscope {
 
@@ -56,16 +57,17 @@ void RpcBenchmark::add_load_options(OptionTable& table) {
 void RpcBenchmark::add_protocol_options(OptionTable& table) {
   table.integer("--packet_size", load_.packet_bytes, 64u, 4096u, "largest packet in bytes: header of 16 and data");
   table.integer("--credits", rpc_.credits, 1u, 256u, "packets of a session that may be on their way to the server");
-  table.choice<RpcControl>("--cc", rpc_.control, {{"none", RpcControl::none}, {"timely", RpcControl::timely}},
-                           "congestion control of the callers");
+  table.choice<RpcControl>("--cc", rpc_.control,
+                           {{"none", RpcControl::none}, {"timely", RpcControl::timely}, {"dcqcn", RpcControl::dcqcn}},
+                           "congestion control of the callers: by round trips, or by marks of Ethernet switches");
   table.duration("--rto", rto_, "resend packets without an answer after this long (default 5 ms)");
   table.number("--loss", loss_, "sim: share of packets that the network loses (default: the profile's)");
   table.choice<bool>("--batched_stamps", rpc_.batched_stamps, {{"on", true}, {"off", false}},
                      "one time stamp per batch of packets, or one per packet");
   table.choice<bool>("--bypass_timely", rpc_.bypass_timely, {{"on", true}, {"off", false}},
-                     "timely: no update at link rate while round trips are short");
+                     "at link rate, no update while round trips are short (timely) or packets unmarked (dcqcn)");
   table.choice<bool>("--bypass_limiter", rpc_.bypass_limiter, {{"on", true}, {"off", false}},
-                     "timely: sessions at link rate send at once");
+                     "sessions at link rate send at once, without the rate limiter");
   table.choice<bool>("--preallocate", rpc_.preallocate, {{"on", true}, {"off", false}},
                      "responses of one packet in preallocated buffers");
   table.choice<bool>("--zero_copy", rpc_.zero_copy, {{"on", true}, {"off", false}},

@@ -53,9 +53,13 @@ std::uint32_t recvs_of(const ThreadSetup& setup) {
 
 RpcOptions complete(RpcOptions options, const ThreadSetup& setup) {
   options.recvs = recvs_of(setup) - kUnpostedRecvs;
-  options.timely.link = port_rate(setup.device.port_attributes());
+  const ibv_port_attr& port = setup.device.port_attributes();
+  options.timely.link = options.dcqcn.line = port_rate(port);
+  if (options.control == RpcControl::dcqcn && port.link_layer != IBV_LINK_LAYER_ETHERNET) {
+    fail_usage("--cc dcqcn: {} is an InfiniBand device; only switches of Ethernet mark packets", setup.device.name());
+  }
   if (options.control != RpcControl::none && !(options.timely.link.value > 0)) {
-    fail_usage("--cc timely: {} does not state the speed of its port", setup.device.name());
+    fail_usage("--cc: {} does not state the speed of its port", setup.device.name());
   }
   return options;
 }

@@ -57,12 +57,12 @@ struct Reaction {
 TEST(Dcqcn, FirstCnpHalvesRate) {
   Reaction it;
   it.congestion.on_cnp(it.qp);
-  EXPECT_DOUBLE_EQ(it.qp.pace.rate, 2e9);
-  EXPECT_DOUBLE_EQ(it.qp.pace.target, 4e9);
-  EXPECT_DOUBLE_EQ(it.qp.pace.alpha, 1);  // (1 - g) * 1 + g
+  EXPECT_DOUBLE_EQ(it.qp.pace.flow.rate(), 2e9);
+  EXPECT_DOUBLE_EQ(it.qp.pace.flow.target(), 4e9);
+  EXPECT_DOUBLE_EQ(it.qp.pace.flow.alpha(), 1);  // (1 - g) * 1 + g
   it.congestion.on_cnp(it.qp);
-  EXPECT_DOUBLE_EQ(it.qp.pace.rate, 1e9);
-  EXPECT_DOUBLE_EQ(it.qp.pace.target, 2e9);
+  EXPECT_DOUBLE_EQ(it.qp.pace.flow.rate(), 1e9);
+  EXPECT_DOUBLE_EQ(it.qp.pace.flow.target(), 2e9);
   EXPECT_EQ(it.counts.rp_cnp_handled, 2u);
 }
 
@@ -82,12 +82,12 @@ TEST(Dcqcn, FiveTimerIncreasesRestoreTargetRate) {
   it.congestion.on_cnp(it.qp);
   it.congestion.on_cnp(it.qp);  // rate 1 GB/s, target 2 GB/s
   it.send_until(microseconds(56));
-  EXPECT_NEAR(it.qp.pace.rate, 1.5e9, 1);  // fast recovery: half of the way to the target
+  EXPECT_NEAR(it.qp.pace.flow.rate(), 1.5e9, 1);  // fast recovery: half of the way to the target
   it.send_until(microseconds(5 * 55 + 1));
-  EXPECT_NEAR(it.qp.pace.rate, 2e9 - 1e9 / 32, 1e3);
-  EXPECT_NEAR(it.qp.pace.target, 2e9, 1);
+  EXPECT_NEAR(it.qp.pace.flow.rate(), 2e9 - 1e9 / 32, 1e3);
+  EXPECT_NEAR(it.qp.pace.flow.target(), 2e9, 1);
   it.send_until(microseconds(6 * 55 + 1));
-  EXPECT_NEAR(it.qp.pace.target, 2e9 + 40e6 / 8, 1);  // additive increase of 40 Mb/s
+  EXPECT_NEAR(it.qp.pace.flow.target(), 2e9 + 40e6 / 8, 1);  // additive increase of 40 Mb/s
 }
 
 TEST(Dcqcn, AlphaFallsWithoutCnps) {
@@ -98,7 +98,7 @@ TEST(Dcqcn, AlphaFallsWithoutCnps) {
   // Ten intervals multiply alpha by 1 - g; this notification adds g again.
   const double g = 1.0 / 256;
   const double fallen = std::pow(1 - g, 10);
-  EXPECT_NEAR(it.qp.pace.alpha, (1 - g) * fallen + g, 1e-9);
+  EXPECT_NEAR(it.qp.pace.flow.alpha(), (1 - g) * fallen + g, 1e-9);
 }
 
 TEST(Dcqcn, SendsOneCnpPerFlowIn50Microseconds) {

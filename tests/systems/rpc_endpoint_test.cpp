@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -152,6 +153,26 @@ TEST(RpcProtocol, FlushesTheSendQueueAfterSendingAgain) {
   EXPECT_GT(pair.client.endpoint.counts().retransmitted, 0u);
   EXPECT_GT(pair.client.endpoint.counts().flushes, 0u);
   EXPECT_EQ(pair.network.changed, 0);
+}
+
+// Three packets each way, all of them marked; the client is told of those that it sent.
+TEST(RpcProtocol, TellsTheClientOfMarkedPackets) {
+  for (const RpcControl control : {RpcControl::none, RpcControl::dcqcn}) {
+    RpcOptions options;
+    options.control = control;
+    options.dcqcn.line = {1e9};
+    NetworkFaults congested;
+    congested.mark = 1;
+    Pair pair(congested, options, 100);
+    pair.client.send(0, 5, 300, 300, 300);
+    pair.run(1000);
+    ASSERT_EQ(pair.client.calls[0].over, 1);
+    const auto marked = std::ranges::count_if(pair.network.sent, [](const PacketHeader& h) { return h.marked == 1; });
+    const bool reacts = control == RpcControl::dcqcn;
+    EXPECT_EQ(marked, reacts ? 5 : 0);
+    EXPECT_EQ(pair.server.endpoint.counts().marks, reacts ? 5u : 0u);
+    EXPECT_EQ(pair.client.endpoint.client(0).rate.at_link_rate(), !reacts);
+  }
 }
 
 TEST(RpcProtocol, RefusesSessionsBeyondTheReceiveQueue) {

@@ -37,6 +37,7 @@ static_assert(Node<StillNode>);
 struct NetworkFaults {
   double loss = 0;
   double repeat = 0;
+  double mark = 0;          // share of packets that switches mark
   Picos delay{1'000'000};   // least
   Picos jitter{0};          // uniform extra delay: packets overtake each other
   Picos reading{0};         // from a post until the adapter has read the packet
@@ -66,11 +67,16 @@ class NetworkPort {
   }
   template <class Take>
   int receive(RunEnd&, Take&& take) {
-    const std::vector<std::vector<std::byte>> packets(arrived_.begin(), arrived_.end());
+    const std::vector<Arrived> packets(arrived_.begin(), arrived_.end());
     arrived_.clear();
-    for (const std::vector<std::byte>& packet : packets) take(packet.data(), static_cast<std::uint32_t>(packet.size()));
+    for (const auto& [bytes, marked] : packets) {
+      marked_ = marked;
+      take(bytes.data(), static_cast<std::uint32_t>(bytes.size()));
+    }
     return static_cast<int>(packets.size());
   }
+  // Of the packet that is being taken.
+  bool marked(const std::byte*) const { return marked_; }
   bool release(RunEnd&) { return true; }
 
   // The adapter reads the packets that were posted until `posted`, and sends them.
@@ -92,10 +98,15 @@ class NetworkPort {
 
  private:
   friend class RpcNetwork;
+  struct Arrived {
+    std::vector<std::byte> bytes;
+    bool marked = false;
+  };
   RpcNetwork& network_;
   std::deque<Posted> posted_;
   std::size_t ready_ = 0;  // of posted_: those whose doorbell was rung
-  std::deque<std::vector<std::byte>> arrived_;
+  std::deque<Arrived> arrived_;
+  bool marked_ = false;
 };
 
 class RpcNetwork {
@@ -111,7 +122,7 @@ class RpcNetwork {
   static UdAddress address(std::uint32_t port) { return {nullptr, port, 0}; }
 
   // Delivers a packet that no endpoint has sent.
-  void deliver(std::uint32_t to, const std::vector<std::byte>& packet) { ports_[to]->arrived_.push_back(packet); }
+  void deliver(std::uint32_t to, const std::vector<std::byte>& packet) { ports_[to]->arrived_.push_back({packet}); }
 
   void advance(Picos step) {
     now_ += step;
@@ -122,7 +133,7 @@ class RpcNetwork {
       if (packet.arrives > now_) {
         later.push_back(std::move(packet));
       } else if (ports_[packet.to]->arrived_.size() < faults_.recvs) {
-        ports_[packet.to]->arrived_.push_back(std::move(packet.bytes));
+        ports_[packet.to]->arrived_.push_back({std::move(packet.bytes), packet.marked});
       }
     }
     flying_ = std::move(later);
@@ -139,7 +150,7 @@ class RpcNetwork {
     const int copies = chance(faults_.repeat) ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
       const Picos extra(static_cast<std::int64_t>(uniform() * static_cast<double>(faults_.jitter.count())));
-      flying_.push_back({now_ + faults_.delay + extra, posted.to, bytes});
+      flying_.push_back({now_ + faults_.delay + extra, posted.to, bytes, chance(faults_.mark)});
     }
   }
 
@@ -151,6 +162,7 @@ class RpcNetwork {
     Picos arrives;
     std::uint32_t to;
     std::vector<std::byte> bytes;
+    bool marked;
   };
 
   double uniform() { return std::uniform_real_distribution<double>(0, 1)(random_); }

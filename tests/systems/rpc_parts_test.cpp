@@ -1,14 +1,18 @@
-// The parts of an endpoint for RPCs, one by one: packets, message buffers, the timing wheel and Timely.
+// The parts of an endpoint for RPCs, one by one: packets, message buffers, the timing wheel, Timely and DCQCN.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "systems/rpc/message_buffer.hpp"
 #include "systems/rpc/packet.hpp"
+#include "systems/rpc/rate_control.hpp"
 #include "systems/rpc/timely.hpp"
 #include "systems/rpc/timing_wheel.hpp"
 #include "systems/rpc/work_times.hpp"
+#include "wire/packet.hpp"
 
 namespace verbscope {
 namespace {
@@ -166,6 +170,102 @@ TEST(RpcOccupancy, IsAMeanOverTime) {
   EXPECT_EQ(queue.peak(), 5u);
   queue.set(1, Picos(140));
   EXPECT_DOUBLE_EQ(queue.mean(Picos(180)), 110.0 / 80);  // until now
+}
+
+constexpr std::uint32_t kPacket = 1000;  // bytes
+
+RpcOptions dcqcn_at(double line) {
+  RpcOptions options;
+  options.control = RpcControl::dcqcn;
+  options.dcqcn.line = {line};
+  return options;
+}
+
+// By hand from SIGCOMM 2015, section 3.2: alpha begins as 1, so that the first mark halves the rate.
+TEST(RpcDcqcn, ReactsToOneMarkIn50Microseconds) {
+  const RpcOptions options = dcqcn_at(4e9);
+  RateControl control(options);
+  EXPECT_TRUE(control.at_link_rate());
+  control.sample(Picos(0), true, Picos(0), Picos(0));
+  EXPECT_DOUBLE_EQ(control.rate(), 2e9);
+  control.sample(Picos(0), true, Picos(0), Picos(49'000'000));
+  EXPECT_DOUBLE_EQ(control.rate(), 2e9);
+  control.sample(Picos(0), true, Picos(0), Picos(50'000'000));
+  EXPECT_DOUBLE_EQ(control.rate(), 1e9);
+}
+
+// Packets in the rate limiter were given their times at the rate before, so that their marks say nothing about this
+// one.
+TEST(RpcDcqcn, IgnoresMarksUntilLimitedPacketsHaveLeft) {
+  const RpcOptions options = dcqcn_at(4e9);
+  RateControl control(options);
+  control.sample(Picos(0), true, Picos(52'000'000), Picos(0));
+  control.sample(Picos(0), true, Picos(0), Picos(51'000'000));
+  EXPECT_DOUBLE_EQ(control.rate(), 2e9);
+  control.sample(Picos(0), true, Picos(0), Picos(52'000'000));
+  EXPECT_DOUBLE_EQ(control.rate(), 1e9);
+}
+
+TEST(RpcDcqcn, RecoversByItsTimer) {
+  const RpcOptions options = dcqcn_at(4e9);
+  RateControl control(options);
+  control.sample(Picos(0), true, Picos(0), Picos(0));
+  control.sample(Picos(0), true, Picos(0), Picos(50'000'000));  // rate 1 GB/s, target 2 GB/s
+  EXPECT_DOUBLE_EQ(control.send(kPacket, Picos(104'000'000)), 1e9);
+  EXPECT_DOUBLE_EQ(control.send(kPacket, Picos(105'000'000)), 1.5e9);  // fast recovery after 55 us
+  EXPECT_DOUBLE_EQ(control.send(kPacket, Picos(160'000'000)), 1.75e9);
+  // The sixth increase is additive: the target rises by 40 Mb/s, and the rate half of the way to it.
+  const double after_five = 2e9 - 1e9 / 32;
+  EXPECT_DOUBLE_EQ(control.send(kPacket, Picos(50'000'000 + 6 * 55'000'000)), (2e9 + 5e6 + after_five) / 2);
+}
+
+TEST(RpcDcqcn, RecoversByItsByteCounter) {
+  RpcOptions options = dcqcn_at(4e9);
+  options.dcqcn.increase_bytes = Bytes(3 * kPacket);
+  RateControl control(options);
+  control.sample(Picos(0), true, Picos(0), Picos(0));  // rate 2 GB/s, target 4 GB/s
+  control.send(kPacket, Picos(1));
+  EXPECT_DOUBLE_EQ(control.send(kPacket, Picos(2)), 2e9);
+  EXPECT_DOUBLE_EQ(control.send(kPacket, Picos(3)), 3e9);
+}
+
+TEST(RpcDcqcn, FallsToItsLowestRate) {
+  const RpcOptions options = dcqcn_at(4e9);
+  RateControl control(options);
+  for (int i = 0; i < 100; ++i) control.sample(Picos(0), true, Picos(0), Picos(i * 50'000'000ll));
+  EXPECT_DOUBLE_EQ(control.rate(), options.lowest_rate());
+}
+
+TEST(RpcRateControl, BypassesAnswersThatCannotChangeTheLinkRate) {
+  RpcOptions options = dcqcn_at(4e9);
+  RateControl dcqcn(options);
+  EXPECT_TRUE(dcqcn.stays_at_link_rate(Picos(900'000'000), false));
+  EXPECT_FALSE(dcqcn.stays_at_link_rate(Picos(0), true));
+  dcqcn.sample(Picos(0), true, Picos(0), Picos(1));
+  EXPECT_FALSE(dcqcn.stays_at_link_rate(Picos(0), false)) << "it is below link rate";
+  options.control = RpcControl::timely;
+  options.timely.link = {4e9};
+  RateControl timely(options);
+  EXPECT_TRUE(timely.stays_at_link_rate(options.timely.low, true));
+  EXPECT_FALSE(timely.stays_at_link_rate(options.timely.low + Picos(1), false));
+  timely.sample(Picos(2'000'000'000), false, Picos(0), Picos(10'000'000'000));
+  EXPECT_FALSE(timely.stays_at_link_rate(Picos(1), false)) << "it is below link rate";
+}
+
+// RFC 3168, figure 1: the two lowest bits of the traffic class; 3 is a mark.
+TEST(RpcMarks, AreReadFromIpv4AndIpv6Headers) {
+  std::array<std::byte, 40> room{};
+  room[20] = std::byte{0x45};
+  for (const auto& [tos, marked] : {std::pair(0x03, true), {0x02, false}, {0x01, false}, {0xff, true}, {0xb8, false}}) {
+    room[21] = static_cast<std::byte>(tos);
+    EXPECT_EQ(is_ecn_marked(room.data()), marked) << tos;
+  }
+  room.fill(std::byte{0xff});  // an address behind the first words
+  room[0] = std::byte{0x60};
+  room[1] = std::byte{0x20};  // traffic class 2
+  EXPECT_FALSE(is_ecn_marked(room.data()));
+  room[1] = std::byte{0x30};  // traffic class 3
+  EXPECT_TRUE(is_ecn_marked(room.data()));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ void run_random(std::uint64_t seed) {
   const double losses[] = {0, 0, 1e-3, 1e-2, 0.1, 0.3};
   faults.loss = losses[pick(0, 5)];
   faults.repeat = pick(0, 2) == 0 ? 0.1 : 0;
+  faults.mark = pick(0, 1) == 0 ? 0 : 0.05;
   faults.jitter = Picos(static_cast<std::int64_t>(pick(0, 1) * pick(0, 4'000'000)));
   faults.reading = Picos(static_cast<std::int64_t>(pick(0, 1'000'000)));
   faults.room = static_cast<std::uint32_t>(pick(1, 64));
@@ -33,8 +34,9 @@ void run_random(std::uint64_t seed) {
   options.credits = static_cast<std::uint32_t>(pick(1, 12));
   options.rto = Picos(static_cast<std::int64_t>(pick(5'000'000, 40'000'000)));
   options.most_timeouts = 1000;
-  options.control = pick(0, 1) == 0 ? RpcControl::none : RpcControl::timely;
-  options.timely.link = BytesPerSecond{static_cast<double>(pick(50, 3000)) * 1e6};
+  const RpcControl controls[] = {RpcControl::none, RpcControl::timely, RpcControl::dcqcn};
+  options.control = controls[pick(0, 2)];
+  options.timely.link = options.dcqcn.line = BytesPerSecond{static_cast<double>(pick(50, 3000)) * 1e6};
   options.batched_stamps = pick(0, 1) == 0;
   options.bypass_timely = pick(0, 1) == 0;
   options.bypass_limiter = pick(0, 1) == 0;
