@@ -22,8 +22,8 @@ concept Node = requires(N node, Nanos cost, Picos when, const void* memory, std:
   {node.idle()};            // idle: a spin hint, or simulated time passes
   {node.idle_until(when)};  // idle until `when` at the latest
   {node.compute(cost)};     // simulated computing time; nothing on a host
-  // Declares memory that this thread polls and that peers write to by WRITE or atomics. Call once, before the first
-  // poll_memory().
+  // Declares memory that this thread polls and that peers write to by WRITE or atomics, or other threads by fetch_add.
+  // Call once, before the first poll_memory().
   {node.watch(memory, bytes)};
   // Call before each pass of loads from watched memory: the loads then see everything that has arrived. End a pass that
   // finds nothing with idle(). Argument: the number of lines in the pass.

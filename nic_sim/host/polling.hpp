@@ -28,7 +28,8 @@ struct Pollable {
   alignas(64) boost::container::small_vector<SimThread*, 1> waiters;
 };
 
-// The memory ranges that threads of a node poll. WRITEs and atomics of peers, and responses to READs, wake the threads.
+// The memory ranges that threads of a node poll. WRITEs and atomics of peers, responses to READs, and atomic
+// instructions of other threads wake the threads.
 class MemoryWatch {
  public:
   void add(const void* begin, std::size_t bytes, SimThread& thread) {

@@ -24,6 +24,9 @@ class SimNode {
   void poll_memory(std::size_t lines = 1) const { thread_->poll_memory(poll_cost_ * static_cast<std::int64_t>(lines)); }
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {
     lines_->change(&word, *thread_);
+    memory_->written(reinterpret_cast<std::uint64_t>(&word), sizeof word, [this](sim::SimThread& watching) {
+      if (&watching != thread_) watching.memory_written();
+    });
     return std::exchange(word, word + amount);
   }
   void prefetch(const void* line) const { thread_->stall_until(thread_->misses().prefetch(line, now())); }

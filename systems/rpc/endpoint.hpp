@@ -74,7 +74,9 @@ class RpcEndpoint {
   }
 
   // Requests of this type are handled by `handler`, on this thread.
-  void serve(std::uint8_t type, RpcHandler handler, void* context) { server_.serve(type, handler, context); }
+  void serve(std::uint8_t type, RpcHandler handler, void* context, RequestLife life = RequestLife::until_return) {
+    server_.serve(type, handler, context, life);
+  }
 
   // Sends a request in a session of open_client(). If all slots are in use it waits for one.
   void call(std::uint16_t session, const RpcCall& call) { client_.call(*state_.sessions[session].client, call); }
@@ -98,6 +100,8 @@ class RpcEndpoint {
     stamp(node);
     const WorkBlock work(state_.work, RpcWork::send);
     sender_.send_deferred();
+    if (state_.flush_due && !flush(node, end)) [[unlikely]]  // before the response to an earlier copy is taken
+      return -1;
     state_.work.turn(RpcWork::receive);
     const int received = transport_.receive(end, [&](const std::byte* packet, std::uint32_t bytes) {
       if (!options_.batched_stamps) stamp(node);
@@ -116,9 +120,8 @@ class RpcEndpoint {
     state_.cost -= whole;
     node.compute(whole);
     state_.work.skip();
-    if (std::exchange(state_.flush_due, false)) [[unlikely]] {
-      ++state_.counts.flushes;
-      if (!transport_.flush(node, end)) return -1;
+    if (state_.flush_due) [[unlikely]] {
+      if (!flush(node, end)) return -1;
     } else if (!transport_.post(end)) {
       return -1;
     }
@@ -153,6 +156,14 @@ class RpcEndpoint {
   const ClientSession& client(std::uint16_t session) const { return *state_.sessions[session].client; }
 
  private:
+  // Waits until the adapter has sent all packets.
+  template <Node N>
+  bool flush(N& node, RunEnd& end) {
+    state_.flush_due = false;
+    ++state_.counts.flushes;
+    return transport_.flush(node, end);
+  }
+
   std::uint16_t open(const UdAddress& peer, std::uint16_t remote) {
     if (state_.sessions.size() >= options_.most_sessions()) {
       fail("{} sessions: at most {}, because each has {} credits and the receive queue {} RECVs",

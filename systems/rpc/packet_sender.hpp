@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "systems/rpc/packet.hpp"
@@ -111,9 +112,9 @@ class PacketSender {
       }
     } else {
       ServerSlot& slot = server_slot(packet);
-      if (slot.marked) [[unlikely]] {
-        h.marked = 1;
-        slot.marked = false;
+      if (slot.marked || slot.repeated) [[unlikely]] {
+        h.marked = std::exchange(slot.marked, false) ? 1 : 0;
+        if (slot.repeated) state_.flush_due = true;
       }
       if (packet.kind == PacketKind::response) {
         h.type = slot.type;

@@ -19,7 +19,11 @@ struct RpcHandle {
   std::uint64_t number = 0;
 };
 
-// A request as its handler sees it. The data is valid until the handler returns.
+// How long the data of a request is valid: until its handler returns, or until the response is sent, as workers need
+// it.
+enum class RequestLife : bool { until_return, until_response };
+
+// A request as its handler sees it.
 struct RpcRequest {
   RpcHandle handle;
   std::uint8_t type = 0;
@@ -43,7 +47,9 @@ class RpcServer {
     return session;
   }
 
-  void serve(std::uint8_t type, RpcHandler handler, void* context) { handlers_[type] = {handler, context}; }
+  void serve(std::uint8_t type, RpcHandler handler, void* context, RequestLife life) {
+    handlers_[type] = {handler, context, life == RequestLife::until_response};
+  }
 
   // The buffer for a response of `bytes` bytes to a request; the handler fills it, or whoever answers later. Null: the
   // client has given the request up.
@@ -65,6 +71,7 @@ class RpcServer {
     ServerSlot& slot = slot_of(handle);
     if (slot.number != handle.number || slot.responded) return;
     slot.responded = true;
+    slot.in_use = false;
     if (slot.request.data != nullptr) pool_.free(std::exchange(slot.request, {}));
     sender_.transmit({slot.number, slot.request_packets - 1, handle.session, handle.slot, PacketKind::response});
   }
@@ -90,6 +97,10 @@ class RpcServer {
     }
     if (!slot.used || h.request > slot.number) {
       if (!request || number != 0) {  // its first packet is missing
+        ++state_.counts.stale;
+        return;
+      }
+      if (slot.in_use) [[unlikely]] {  // the client has given up the request whose data a worker reads
         ++state_.counts.stale;
         return;
       }
@@ -134,6 +145,7 @@ class RpcServer {
   struct Handler {
     RpcHandler function = nullptr;
     void* context = nullptr;
+    bool keeps_data = false;
   };
 
   ServerSlot& slot_of(const RpcHandle& handle) { return state_.sessions[handle.session].server->slots[handle.slot]; }
@@ -146,34 +158,35 @@ class RpcServer {
     slot.request = {};
     slot.number = h.request;
     slot.used = true;
-    slot.responded = false;
+    slot.responded = slot.repeated = false;
     slot.type = static_cast<std::uint8_t>(h.type);
     slot.num_rx = 0;
     slot.request_bytes = static_cast<std::uint32_t>(h.bytes);
     slot.request_packets = cut_.packets(slot.request_bytes);
-    if (slot.request_packets > 1 || !options_.zero_copy) {
+    if (slot.request_packets > 1 || !options_.zero_copy || handlers_[slot.type].keeps_data) {
       slot.request = pool_.allocate(slot.request_bytes);
       state_.charge(options_.costs.allocate);
     }
   }
 
   // A packet that was taken before arrives again: its answer may be lost.
-  void answer_again(std::uint16_t session, std::uint8_t index, const ServerSlot& slot, std::uint32_t number) {
+  void answer_again(std::uint16_t session, std::uint8_t index, ServerSlot& slot, std::uint32_t number) {
     if (number + 1 < slot.request_packets) {
       sender_.transmit({slot.number, number, session, index, PacketKind::credit_return});
     } else if (slot.responded) {
-      state_.flush_due = true;
+      slot.repeated = true;
       sender_.transmit({slot.number, number, session, index, PacketKind::response});
     }
   }
 
-  void handle(std::uint16_t session, std::uint8_t index, const ServerSlot& slot, const std::byte* data) {
+  void handle(std::uint16_t session, std::uint8_t index, ServerSlot& slot, const std::byte* data) {
     const Handler& handler = handlers_[slot.type];
     if (handler.function == nullptr) [[unlikely]] {
       ++state_.counts.unknown;
       return;
     }
     ++state_.counts.handled;
+    slot.in_use = handler.keeps_data;
     const WorkBlock work(state_.work, RpcWork::handler);
     handler.function(handler.context, {{session, index, slot.number}, slot.type, data, slot.request_bytes});
   }

@@ -86,6 +86,8 @@ struct ServerSlot {
   bool used = false;
   bool responded = false;
   bool owns_response = false;  // `response` is not the preallocated buffer
+  bool repeated = false;       // a response packet was sent again: those that follow are flushed
+  bool in_use = false;         // a worker reads the request and fills the response
   bool marked = false;         // the next answer tells the client that a packet was marked
   std::uint8_t type = 0;
   MessageBuffer request;  // of several packets, or copied; data is null if there is none

@@ -6,6 +6,7 @@
 #include "common/error.hpp"
 #include "common/record.hpp"
 #include "microbench/bench/options.hpp"
+#include "systems/rpc_rate/rpc_worker.hpp"
 #include "wire/packet.hpp"
 
 namespace verbscope {
@@ -30,6 +31,7 @@ void RpcBenchmark::options(OptionTable& table) {
   table.restate("--inline_size", kUsualInline, "largest packet that is sent inline");
   table.restate("--threads", 1, "threads of each machine, each pinned to a core");
   add_load_options(table);
+  add_handler_options(table);
   add_protocol_options(table);
 }
 
@@ -52,6 +54,16 @@ void RpcBenchmark::add_load_options(OptionTable& table) {
                 "requests that a thread sends together; the next batch follows when all are answered");
   table.integer("--outstanding", load_.outstanding, 1u, 1u << 16,
                 "outstanding requests of a thread, over all sessions");
+}
+
+void RpcBenchmark::add_handler_options(OptionTable& table) {
+  table.integer("--handler_ns", handler_ns_, 0u, 1'000'000'000u, "time that the handler of a slow request takes");
+  table.integer("--slow_percent", slow_percent_, 1u, 100u,
+                "share of slow requests (default 100 with --handler_ns or --handler worker, else none)");
+  table.choice<bool>("--handler", by_workers_, {{"dispatch", false}, {"worker", true}},
+                     "threads that handle slow requests: the one that received it, or worker threads");
+  table.integer("--workers", workers_, 1u, 1u << 10,
+                "worker threads of each machine, besides --threads (default 1 with --handler worker)");
 }
 
 void RpcBenchmark::add_protocol_options(OptionTable& table) {
@@ -84,6 +96,7 @@ void RpcBenchmark::adjust(Options& o) {
   rto_ = rpc_.rto = rto_.value_or(rpc_.rto);
   settle_messages(o);
   settle_machines(o);
+  settle_handlers(o);
   settle_network(o);
 }
 
@@ -148,6 +161,21 @@ void RpcBenchmark::settle_machines(Options& o) const {
   }
 }
 
+void RpcBenchmark::settle_handlers(Options& o) {
+  if (workers_ && !by_workers_) fail_usage("--workers {}: only with --handler worker", *workers_);
+  if (slow_percent_ && handler_ns_ == 0 && !by_workers_) {
+    fail_usage("--slow_percent {}: give --handler_ns or --handler worker", *slow_percent_);
+  }
+  load_.handler_time = Nanos(handler_ns_);
+  load_.slow_percent = slow_percent_.value_or(handler_ns_ > 0 || by_workers_ ? 100 : 0);
+  load_.worker_queues = {};
+  if (!by_workers_) return;
+  load_.worker_queues = {
+      .endpoints = o.threads, .workers = workers_.value_or(1), .requests = sessions(o) * kSessionSlots};
+  o.threads += load_.worker_queues.workers;
+  o.client_threads = o.threads;
+}
+
 // On simulated clusters: the losses, and long enough times for large requests.
 void RpcBenchmark::settle_network(Options& o) const {
   if (loss_ && !is_simulated(o.fabric)) {
@@ -163,6 +191,12 @@ void RpcBenchmark::settle_network(Options& o) const {
   const Picos each(static_cast<std::int64_t>(1e12 * bytes / kSlowestBytesPerSecond));
   o.warmup = o.warmup.value_or(std::max(kLeastSimTime, each));
   if (!o.iters) o.duration = o.duration.value_or(std::max(kLeastSimTime, kMeasuredRequests * each));
+}
+
+std::unique_ptr<Workload> RpcBenchmark::setup(const ThreadSetup& setup) const {
+  const std::uint32_t endpoints = setup.topology.threads - load_.worker_queues.workers;
+  if (setup.thread >= endpoints) return std::make_unique<RpcWorker>(setup, load_, setup.thread - endpoints);
+  return std::make_unique<RpcThread>(setup, load_, rpc_);
 }
 
 Plan RpcBenchmark::draft() const {

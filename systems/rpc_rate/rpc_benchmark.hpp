@@ -36,9 +36,10 @@ class RpcBenchmark final : public Benchmark {
   std::string bounded_rate() const override;
   QueueNeeds needs(const Operation& op, Side side) const override;
   LongestDatagram longest_datagram(const Operation&) const override { return {"--packet_size", load_.packet_bytes}; }
-  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
-    return std::make_unique<RpcThread>(setup, load_, rpc_);
+  RegionNeeds region(const Operation&, Side, std::uint32_t) const override {
+    return {.bytes = load_.worker_queues.workers > 0 ? WorkerQueues::bytes(load_.worker_queues) : 0};
   }
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override;
 
   Json results(const std::vector<const Workload*>& threads) const override;
   void finish(Outcome& outcome) const override;
@@ -50,10 +51,12 @@ class RpcBenchmark final : public Benchmark {
 
  private:
   void add_load_options(OptionTable& table);
+  void add_handler_options(OptionTable& table);
   void add_protocol_options(OptionTable& table);
   void check_common(Options& o) const;
   void settle_messages(Options& o);
   void settle_machines(Options& o) const;
+  void settle_handlers(Options& o);
   void settle_network(Options& o) const;
   std::uint32_t sessions(const Options& o) const;
 
@@ -70,7 +73,9 @@ class RpcBenchmark final : public Benchmark {
   RpcLoad load_;
   RpcOptions rpc_;
   std::uint32_t machines_;
-  std::optional<std::uint32_t> response_bytes_, background_bytes_;
+  std::optional<std::uint32_t> response_bytes_, background_bytes_, workers_, slow_percent_;
+  bool by_workers_ = false;
+  std::uint32_t handler_ns_ = 0;
   std::optional<Picos> rto_;
   std::optional<double> loss_;
 };

@@ -29,11 +29,10 @@ namespace {
 struct PackedHistogram {
   const char* packed;
   const char* prefix;
-  bool background;
 };
-constexpr std::array kPackedHistograms = {PackedHistogram{"lat_packed", "lat", false},
-                                          PackedHistogram{"rtt_packed", "rtt", false},
-                                          PackedHistogram{"background_packed", "background", true}};
+constexpr std::array kPackedHistograms = {PackedHistogram{"lat_packed", "lat"}, PackedHistogram{"rtt_packed", "rtt"},
+                                          PackedHistogram{"quick_packed", "quick"},
+                                          PackedHistogram{"background_packed", "background"}};
 
 }  // namespace
 
@@ -133,17 +132,17 @@ std::string work_line(const Json& result) {
       ns("receive"), ns("send"), ns("handler"), ns("congestion_control"));
 }
 
-std::string background_line(const Json& result) {
-  if (!result.value("background_p50_ns", Json()).is_number()) return "";
-  const auto us = [&result](const char* key) { return result.at(key).get<double>() / 1e3; };
-  return fmt::format("  background: latency median {:.1f} us, 99 % {:.1f} us\n", us("background_p50_ns"),
-                     us("background_p99_ns"));
+// Of some of the requests.
+std::string part_line(const Json& result, const char* what, const std::string& prefix) {
+  if (!result.value(prefix + "_p50_ns", Json()).is_number()) return "";
+  const auto us = [&](const char* key) { return result.at(prefix + key).get<double>() / 1e3; };
+  return fmt::format("  {}: latency median {:.1f} us, 99 % {:.1f} us\n", what, us("_p50_ns"), us("_p99_ns"));
 }
 
 }  // namespace
 
 Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
-  Histogram latency, round_trips, background;
+  Histogram latency, quick, round_trips, background;
   RpcCounts counts;
   BatchCounts batches;
   CallerSums callers;
@@ -153,7 +152,9 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
   std::size_t sessions = 0;
   std::uint32_t recvs = 0;
   for (const Workload* workload : threads) {
-    const auto& thread = static_cast<const RpcThread&>(*workload);
+    const auto* const of_endpoint = dynamic_cast<const RpcThread*>(workload);
+    if (of_endpoint == nullptr) continue;  // a worker
+    const RpcThread& thread = *of_endpoint;
     unanswered += thread.unanswered();
     repeated += thread.repeated();
     sessions = std::max(sessions, thread.sessions());
@@ -163,6 +164,7 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
       continue;
     }
     latency.merge(thread.latency());
+    quick.merge(thread.quick_latency());
     round_trips.merge(thread.round_trips());
     for (const RpcCountKey& key : kRpcCounts) counts.*key.count += thread.use().counts.*key.count;
     if (const RpcUse& use = thread.use(); use.time > Picos(0)) {
@@ -185,14 +187,15 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
            {"lat_packed", latency.pack()},
            {"rtt_packed", round_trips.pack()}};
   callers.write(out);
+  if (load_.has_quick()) out["quick_packed"] = quick.pack();
   if (load_.background_bytes > 0) out["background_packed"] = background.pack();
   return out;
 }
 
 void RpcBenchmark::finish(Outcome& outcome) const {
   Json& result = outcome.result;
-  for (const auto& [packed, prefix, of_background] : kPackedHistograms) {
-    if (of_background && load_.background_bytes == 0) continue;
+  for (const auto& [packed, prefix] : kPackedHistograms) {
+    if (!result.contains(packed)) continue;
     Histogram all = take_client_histograms(result, packed);
     all.merge(Histogram::unpack(result.at(packed), packed));
     result.erase(packed);
@@ -218,7 +221,8 @@ void RpcBenchmark::finish(Outcome& outcome) const {
 }
 
 std::string RpcBenchmark::report(const Json& result) const {
-  return latency_line(result) + packets_line(result) + work_line(result) + background_line(result) +
+  return latency_line(result) + packets_line(result) + work_line(result) +
+         part_line(result, "quick requests", "quick") + part_line(result, "background", "background") +
          machine_rates_line(result);
 }
 

@@ -14,7 +14,7 @@ std::uint32_t machine_of(const ThreadSetup& setup) {
 }
 
 RpcRole role_of(const ThreadSetup& setup, const RpcLoad& load) {
-  const std::uint32_t ports = setup.topology.ports, threads = setup.topology.threads;
+  const std::uint32_t ports = setup.topology.ports, threads = setup.topology.threads - load.worker_queues.workers;
   const auto is_background = [&](std::uint32_t thread) { return load.background_bytes > 0 && thread + 1 == threads; };
   RpcRole role{.background = is_background(setup.thread), .members = 0};
   role.first_machine = role.background ? 1 : 0;
@@ -76,11 +76,21 @@ RpcThread::RpcThread(const ThreadSetup& setup, const RpcLoad& load, const RpcOpt
       transport_(setup, load.packet_bytes, recvs_of(setup)),
       pool_({load.packet_bytes - kPacketHeaderBytes}, &setup.pd, setup.huge_pages),
       endpoint_(transport_, pool_, options_),
-      turn_(1, true, 0, 0) {
+      turn_(1, true, 0, 0),
+      endpoint_number_(setup.thread),
+      worker_turn_(std::max(load.worker_queues.workers, 1u), true, caller_, 0) {
   options_.round_trips = &round_trips_;
-  endpoint_.serve(0, &on_request, this);
+  endpoint_.serve(kUsualRequest, &on_request, this);
+  if (load.slow_percent > 0) serve_slow_requests(setup);
   open_sessions(setup);
   if (calls_) make_calls(setup);
+}
+
+void RpcThread::serve_slow_requests(const ThreadSetup& setup) {
+  const bool by_workers = load_.worker_queues.workers > 0;
+  if (by_workers) workers_.emplace(setup.region.bytes.data(), load_.worker_queues);
+  endpoint_.serve(kSlowRequest, &on_slow_request, this,
+                  by_workers ? RequestLife::until_response : RequestLife::until_return);
 }
 
 void RpcThread::make_calls(const ThreadSetup& setup) {
@@ -98,10 +108,11 @@ void RpcThread::make_calls(const ThreadSetup& setup) {
 // If all threads of a role serve, session p calls peer p and session `peers` + p serves it. Otherwise the machines that
 // call have a session for each thread of machine 0, which serves peer p in session p.
 void RpcThread::open_sessions(const ThreadSetup& setup) {
-  const std::uint32_t machine = machine_of(setup);
+  const std::uint32_t machine = machine_of(setup), threads = setup.topology.threads - load_.worker_queues.workers;
   std::vector<LanePeer> peers;
   for (const LanePeer& peer : setup.lanes.front().peers) {
-    const bool background = load_.background_bytes > 0 && peer.index + 1 == setup.topology.threads;
+    if (peer.index >= threads) continue;  // a worker
+    const bool background = load_.background_bytes > 0 && peer.index + 1 == threads;
     const bool has_role = peer_machine(machine, peer.node) >= role_.first_machine && machine >= role_.first_machine;
     if (has_role && background == role_.background) peers.push_back(peer);
   }

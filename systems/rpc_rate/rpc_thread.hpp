@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "microbench/loop/request_loop.hpp"
 #include "systems/rpc/datagram_transport.hpp"
 #include "systems/rpc/endpoint.hpp"
+#include "systems/rpc/workers.hpp"
 
 namespace verbscope {
 
@@ -24,7 +26,15 @@ struct RpcLoad {
   std::uint32_t request_bytes = 32;
   std::uint32_t response_bytes = 32;
   std::uint32_t packet_bytes = 1024;  // header and data
+  // Slow requests: their share, the time of their handlers, and the threads of each machine that run them.
+  std::uint32_t slow_percent = 0;
+  Nanos handler_time{0};
+  WorkerQueues::Shape worker_queues{};  // 0 workers: the thread of the endpoint
+
+  bool has_quick() const { return slow_percent > 0 && slow_percent < 100; }
+  bool slow(std::uint64_t call) const { return call * slow_percent % 100 < slow_percent; }
 };
+inline constexpr std::uint8_t kUsualRequest = 0, kSlowRequest = 1;  // types
 
 // The words of a message are a function of its tag, the first of them.
 inline constexpr std::uint64_t kResponseMark = std::uint64_t{1} << 63;
@@ -71,11 +81,16 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     OperationMeter meter(control, tally, goal_);
     if (options_.time_work || !std::is_same_v<N, HostNode>) endpoint_.time_work(node);
+    spins_ = std::is_same_v<N, HostNode>;
+    if (workers_) workers_->responses(endpoint_number_).watch(node);
     for (;;) {
       const bool running = role_.background ? meter.phase() != Phase::stop : meter.running();
       if (running) send_batches();
-      const int moved = endpoint_.pass(node, tally.end);
-      if (moved < 0) return;
+      int moved = workers_ ? send_finished(node) : 0;
+      const int received = endpoint_.pass(node, tally.end);
+      if (received < 0) return;
+      moved += received;
+      if (workers_) hand_over(node);
       note(node, meter);
       if (!running && !tally.drained.load(std::memory_order_relaxed) && endpoint_.drained()) {
         tally.set_drained();
@@ -100,6 +115,7 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   std::string memory() const override { return transport_.memory(); }
 
   const Histogram& latency() const { return latency_; }
+  const Histogram& quick_latency() const { return quick_latency_; }
   const Histogram& round_trips() const { return round_trips_; }
   bool in_background() const { return role_.background; }
   std::size_t sessions() const { return last_handled_.size() / kSessionSlots; }
@@ -118,15 +134,20 @@ class RpcThread final : public WorkloadOn<RpcThread> {
     std::uint64_t tag = 0;
     Picos asked{0};
     std::uint32_t batch = 0;
+    bool slow = false;
   };
 
   static void on_done(void* self, std::uint64_t index, RpcStatus status) {
     static_cast<RpcThread*>(self)->done(static_cast<std::uint32_t>(index), status);
   }
   static void on_request(void* self, const RpcRequest& request) { static_cast<RpcThread*>(self)->answer(request); }
+  static void on_slow_request(void* self, const RpcRequest& request) {
+    static_cast<RpcThread*>(self)->answer_slowly(request);
+  }
 
   void open_sessions(const ThreadSetup& setup);
   void make_calls(const ThreadSetup& setup);
+  void serve_slow_requests(const ThreadSetup& setup);
 
   void send_batches() {
     for (; !ready_.empty(); ready_.pop_back()) {
@@ -139,11 +160,15 @@ class RpcThread final : public WorkloadOn<RpcThread> {
     Call& call = calls_table_[index];
     call.tag = caller_ << 40 | ++sequence_;
     call.asked = endpoint_.now();
+    call.slow = load_.slow(sequence_);
     call.request.bytes = load_.request_bytes;
     fill_words(call.request.data, load_.request_bytes, call.tag);
-    endpoint_.call(
-        sessions_[turn_.next()],
-        {.request = &call.request, .response = &call.response, .done = &on_done, .context = this, .tag = index});
+    endpoint_.call(sessions_[turn_.next()], {.type = call.slow ? kSlowRequest : kUsualRequest,
+                                             .request = &call.request,
+                                             .response = &call.response,
+                                             .done = &on_done,
+                                             .context = this,
+                                             .tag = index});
   }
 
   void done(std::uint32_t index, RpcStatus status) {
@@ -152,7 +177,12 @@ class RpcThread final : public WorkloadOn<RpcThread> {
       ++unanswered_;
     } else {
       ++fresh_;
-      if (measuring_) latency_.record(endpoint_.now() - call.asked);
+      if (measuring_) {
+        const Picos latency = endpoint_.now() - call.asked;
+        latency_.record(latency);
+        if (!call.slow && load_.has_quick()) [[unlikely]]
+          quick_latency_.record(latency);
+      }
       if (call.response.bytes != load_.response_bytes ||
           !words_good(call.response.data, call.response.bytes, call.tag | kResponseMark)) {
         ++wrong_;
@@ -162,16 +192,51 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   }
 
   void answer(const RpcRequest& request) {
+    const std::uint64_t tag = check(request);
+    MessageBuffer* const response = endpoint_.response(request.handle, load_.response_bytes);
+    if (response == nullptr) return;
+    fill_words(response->data, response->bytes, tag | kResponseMark);
+    endpoint_.respond(request.handle);
+  }
+  // By a worker, or at once.
+  void answer_slowly(const RpcRequest& request) {
+    if (!workers_) {
+      spend_handler_time();
+      return answer(request);
+    }
+    check(request);
+    MessageBuffer* const response = endpoint_.response(request.handle, load_.response_bytes);
+    if (response != nullptr) handed_over_.push_back({request, response, endpoint_number_});
+  }
+  // Counts a request, and returns its tag.
+  std::uint64_t check(const RpcRequest& request) {
     const std::uint64_t tag = request.bytes < kLeastMessage ? 0 : first_word(request.data);
     if (request.bytes != load_.request_bytes || !words_good(request.data, request.bytes, tag)) ++wrong_;
     std::uint64_t& last = last_handled_[request.handle.session * kSessionSlots + request.handle.slot];
     if (tag <= last) ++repeated_;
     last = tag;
     ++handled_;
-    MessageBuffer* const response = endpoint_.response(request.handle, load_.response_bytes);
-    if (response == nullptr) return;
-    fill_words(response->data, response->bytes, tag | kResponseMark);
-    endpoint_.respond(request.handle);
+    return tag;
+  }
+  void spend_handler_time() {
+    if (!spins_) return endpoint_.charge(load_.handler_time);
+    const Picos until = TscClock::now() + load_.handler_time;
+    while (TscClock::now() < until) cpu_relax();
+  }
+
+  // Gives the slow requests of the last pass to workers at random.
+  template <Node N>
+  void hand_over(N& node) {
+    for (const WorkerRequest& work : handed_over_) workers_->requests(worker_turn_.next()).push(node, work);
+    handed_over_.clear();
+  }
+  // Sends the responses that workers have finished. Returns their number.
+  template <Node N>
+  int send_finished(N& node) {
+    int count = 0;
+    node.poll_memory();
+    for (RpcHandle handle; workers_->responses(endpoint_number_).pop(node, handle); ++count) endpoint_.respond(handle);
+    return count;
   }
 
   template <Node N>
@@ -188,6 +253,7 @@ class RpcThread final : public WorkloadOn<RpcThread> {
     measuring_ = measuring;
     if (measuring) {
       latency_.clear();
+      quick_latency_.clear();
       round_trips_.clear();
       endpoint_.clear_counts();
       transport_.clear_batches();
@@ -203,8 +269,9 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   std::uint64_t goal_;
   std::uint64_t caller_;  // number of this thread among those of all machines, from 1 on
   bool calls_;
-  Histogram latency_;      // of requests answered in the measured interval
-  Histogram round_trips_;  // of packets
+  Histogram latency_;        // of requests answered in the measured interval
+  Histogram quick_latency_;  // of those that are not slow, if some are
+  Histogram round_trips_;    // of packets
   RpcUse use_;
   BatchCounts batches_;  // of packets behind each doorbell, in the same time
   DatagramTransport transport_;
@@ -220,6 +287,11 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   std::uint64_t fresh_ = 0;  // answered since the last pass
   std::uint64_t handled_ = 0, wrong_ = 0, unanswered_ = 0, repeated_ = 0;
   bool measuring_ = false;
+  bool spins_ = false;                   // for the time of a handler, instead of declaring it
+  std::optional<WorkerQueues> workers_;  // of the machine
+  std::uint32_t endpoint_number_ = 0;    // of this thread, for them
+  Choice worker_turn_;
+  std::vector<WorkerRequest> handed_over_;  // for workers, after this pass
 };
 
 }  // namespace verbscope

@@ -120,6 +120,30 @@ TEST(RpcProtocol, DropsAResponseWhileACopyOfItsRequestIsInTheRateLimiter) {
   EXPECT_EQ(pair.network.changed, 0);
 }
 
+// The client gives up and sends the next request in the same slot, while a worker still reads the one before.
+TEST(RpcProtocol, KeepsARequestUntilItsWorkerHasAnswered) {
+  RpcOptions options;
+  options.rto = Picos(5'000'000);
+  options.most_timeouts = 1;
+  Pair pair({}, options, 100);
+  pair.client.by_worker = true;
+  const auto run = [&pair](int steps) {
+    for (int i = 0; i < steps; ++i) pair.step();
+  };
+  for (std::uint64_t id = 1; id <= kSessionSlots; ++id) pair.client.send(0, id, 90, 32, 32);
+  run(300);
+  ASSERT_TRUE(pair.client.all_over());
+  for (std::uint64_t id = 101; id < 101 + kSessionSlots; ++id) pair.client.send(0, id, 90, 32, 32);
+  run(60);
+  EXPECT_EQ(pair.server.handled.size(), std::size_t{kSessionSlots}) << "a slot was used again";
+  EXPECT_EQ(pair.server.waiting.size(), std::size_t{kSessionSlots});
+  for (const Peer::Waiting& request : pair.server.waiting) pair.server.answer(request);
+  pair.server.waiting.clear();
+  run(60);
+  EXPECT_EQ(pair.server.handled.size(), std::size_t{2 * kSessionSlots});
+  EXPECT_EQ(pair.server.wrong, 0);
+}
+
 // Every copy of a request is out of all queues when the caller gives up.
 TEST(RpcProtocol, GivesUpOnlyWhenNoQueueHasTheRequest) {
   RpcOptions options;

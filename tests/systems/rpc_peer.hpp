@@ -22,8 +22,11 @@ inline constexpr std::uint32_t kMostResponse = 4096;
 struct Peer {
   Peer(RpcNetwork& network, std::uint32_t number, std::uint32_t data, const RpcOptions& given)
       : options(given), pool({data}, nullptr, false), endpoint(network.port(number), pool, options) {
-    endpoint.serve(1, &on_request, this);
+    endpoint.serve(kUsual, &on_request, this);
+    endpoint.serve(kByWorker, &on_request, this, RequestLife::until_response);
   }
+
+  static constexpr std::uint8_t kUsual = 1, kByWorker = 2;  // types
 
   static void on_request(void* self, const RpcRequest& request) { static_cast<Peer*>(self)->serve(request); }
   static void on_done(void* self, std::uint64_t index, RpcStatus status) {
@@ -52,7 +55,8 @@ struct Peer {
       std::memcpy(call.request.data, &response_bytes, 4);
       std::memcpy(call.request.data + 4, &id, 8);
     }
-    endpoint.call(session, {1, &call.request, &call.response, &on_done, this, calls.size() - 1});
+    endpoint.call(session,
+                  {by_worker ? kByWorker : kUsual, &call.request, &call.response, &on_done, this, calls.size() - 1});
   }
 
   void serve(const RpcRequest& request) {
@@ -65,21 +69,30 @@ struct Peer {
       ++handled[id];
     }
     for (std::uint32_t i = 12; i < request.bytes; ++i) wrong += request.data[i] == byte_of(id, i) ? 0 : 1;
-    if (answer_later) {
-      waiting.push_back({request.handle, bytes, id});
+    Waiting waits{request, bytes, id};
+    if (request.type == kByWorker) waits.response = endpoint.response(request.handle, bytes);
+    if (answer_later || request.type == kByWorker) {
+      waiting.push_back(waits);
     } else {
-      answer({request.handle, bytes, id});
+      answer(waits);
     }
   }
   struct Waiting {
-    RpcHandle handle;
+    RpcRequest request;
     std::uint32_t bytes;
     std::uint64_t id;
+    MessageBuffer* response = nullptr;  // of a worker, which also reads the request until it is answered
   };
-  void answer(const Waiting& request) {
-    MessageBuffer* const response = endpoint.response(request.handle, request.bytes);
+  void answer(const Waiting& waits) {
+    const RpcRequest& request = waits.request;
+    MessageBuffer* response = waits.response;
+    if (request.type != kByWorker) {
+      response = endpoint.response(request.handle, waits.bytes);
+    } else {
+      for (std::uint32_t i = 12; i < request.bytes; ++i) wrong += request.data[i] == byte_of(waits.id, i) ? 0 : 1;
+    }
     if (response == nullptr) return;
-    for (std::uint32_t i = 0; i < request.bytes; ++i) response->data[i] = byte_of(~request.id, i);
+    for (std::uint32_t i = 0; i < waits.bytes; ++i) response->data[i] = byte_of(~waits.id, i);
     endpoint.respond(request.handle);
   }
 
@@ -107,6 +120,7 @@ struct Peer {
   std::map<std::uint64_t, int> handled;
   std::deque<Waiting> waiting;
   bool answer_later = false;
+  bool by_worker = false;  // its calls are of the type that workers answer
   int wrong = 0;
 };
 

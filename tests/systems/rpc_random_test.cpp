@@ -32,7 +32,7 @@ void run_random(std::uint64_t seed) {
   faults.room = static_cast<std::uint32_t>(pick(1, 64));
   RpcOptions options;
   options.credits = static_cast<std::uint32_t>(pick(1, 12));
-  options.rto = Picos(static_cast<std::int64_t>(pick(5'000'000, 40'000'000)));
+  options.rto = Picos(static_cast<std::int64_t>(pick(7'000'000, 40'000'000)));
   options.most_timeouts = 1000;
   const RpcControl controls[] = {RpcControl::none, RpcControl::timely, RpcControl::dcqcn};
   options.control = controls[pick(0, 2)];
@@ -51,6 +51,7 @@ void run_random(std::uint64_t seed) {
   for (std::uint32_t i = 0; i < count; ++i) {
     peers.push_back(std::make_unique<Peer>(network, i, data, options));
     peers.back()->answer_later = pick(0, 3) == 0;
+    peers.back()->by_worker = pick(0, 2) == 0;
   }
   // Session j of peer i calls peer j (skipping i), and is served there behind the sessions by which that one calls.
   const auto place = [](std::uint32_t of, std::uint32_t at) {

@@ -30,8 +30,9 @@ TEST(RpcRate, AnswersEveryCallWithEveryOption) {
   for (const char* options :
        {"", "--serve server", "--threads 3 --machines 3", "-I 0", "--cc timely", "--cc timely --bypass_limiter off",
         "--cc timely --bypass_timely off --batched_stamps off", "--cc dcqcn", "--cc dcqcn --bypass_limiter off",
-        "--preallocate off --zero_copy off", "--credits 1 --outstanding 90", "-s 8 --response_size 5000",
-        "-s 5000 --response_size 8 --credits 2"}) {
+        "--handler worker", "--handler_ns 500 --slow_percent 30",
+        "--handler worker --workers 3 --threads 2 -s 3000 --slow_percent 50", "--preallocate off --zero_copy off",
+        "--credits 1 --outstanding 90", "-s 8 --response_size 5000", "-s 5000 --response_size 8 --credits 2"}) {
     SCOPED_TRACE(options);
     const Json result = test::result_of(std::string("rpc_rate --fabric sim:cx4 ") + options + kShortRpcs);
     expect_each_answered_once(result);
@@ -112,8 +113,31 @@ TEST(RpcRate, SplitsTheTimeOfABusyThread) {
   EXPECT_NEAR(work_ns(controlled, "send"), work_ns(plain, "send"), 3);
 }
 
+// Section 3.2 of the paper: up to 400 ns. A request and its response each move a cache line of a queue two times, and
+// it takes 38 ns.
+TEST(RpcRate, HandsRequestsToWorkersInTheTimeOfSomeCacheLines) {
+  const std::string idle = "rpc_rate --batch 1 --outstanding 1 -I 0 --warmup 50us -D 1ms --fabric sim:cx4";
+  const double extra = median_of(idle + " --handler worker") - median_of(idle);
+  EXPECT_GT(extra, 4 * 38);
+  EXPECT_LE(extra, 400);
+}
+
+// Slow handlers of 20 us: a request waits for those before it, unless workers run them.
+TEST(RpcRate, KeepsQuickRequestsQuickByWorkers) {
+  const std::string mixed =
+      "rpc_rate --fabric sim:cx4 --machines 6 --serve server --handler_ns 20000 --slow_percent 5 --outstanding 3 "
+      "--warmup 100us -D 1ms";
+  const Json without = test::result_of(mixed), with = test::result_of(mixed + " --handler worker --workers 4");
+  expect_each_answered_once(with);
+  EXPECT_GT(without.at("quick_p99_ns").get<double>(), 20'000);
+  EXPECT_LT(with.at("quick_p99_ns").get<double>(), 6'000);
+  EXPECT_GT(with.at("lat_p99_ns").get<double>(), 20'000) << "there were no slow requests";
+}
+
 TEST(RpcRate, GivesTheSameResultForAnyNumberOfSimulatorThreads) {
-  const std::string command = "rpc_rate --fabric sim:cx4 --machines 4 -s 3000 --cc timely" + std::string(kShortRpcs);
+  const std::string command =
+      "rpc_rate --fabric sim:cx4 --machines 4 -s 3000 --cc timely --handler worker --slow_percent 50" +
+      std::string(kShortRpcs);
   const Json one = test::result_of(command + "--sim_threads 1");
   EXPECT_EQ(one, test::result_of(command + "--sim_threads 2"));
 }
@@ -124,6 +148,10 @@ TEST(RpcRate, RefusesWhatItCannotRun) {
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 -s 4"), AllOf(HasSubstr("--size 4"), HasSubstr("from 8")));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 -c RC"),
               AllOf(HasSubstr("--connection RC"), HasSubstr("UD")));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --workers 2"),
+              AllOf(HasSubstr("--workers 2"), HasSubstr("--handler worker")));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --slow_percent 5"),
+              AllOf(HasSubstr("--slow_percent 5"), HasSubstr("--handler_ns")));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx3 --cc dcqcn"),
               AllOf(HasSubstr("--cc dcqcn"), HasSubstr("InfiniBand")));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --machines 20 --rx_depth 64"),
