@@ -10,9 +10,9 @@
 namespace verbscope {
 
 // Implements both run() functions by one template: Derived has `template <Node N> void step(N&, const RunControl&,
-// ThreadTally&)`.
-template <class Derived>
-class WorkloadOn : public Workload {
+// ThreadTally&)`. Base: Workload, or what a program adds to it.
+template <class Derived, class Base = Workload>
+class WorkloadOn : public Base {
  public:
   void run(HostNode& node, const RunControl& control, ThreadTally& tally) override {
     self().step(node, control, tally);

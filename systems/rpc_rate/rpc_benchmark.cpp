@@ -67,6 +67,8 @@ void RpcBenchmark::add_handler_options(OptionTable& table) {
 }
 
 void RpcBenchmark::add_protocol_options(OptionTable& table) {
+  table.choice<bool>("--rpc", fasst_, {{"erpc", false}, {"fasst", true}},
+                     "protocol: eRPC's, or FaSST's datagrams without sessions, congestion control or retransmission");
   table.integer("--packet_size", load_.packet_bytes, 64u, 4096u, "largest packet in bytes: header of 16 and data");
   table.integer("--credits", rpc_.credits, 1u, 256u, "packets of a session that may be on their way to the server");
   table.choice<RpcControl>("--cc", rpc_.control,
@@ -98,6 +100,7 @@ void RpcBenchmark::adjust(Options& o) {
   settle_machines(o);
   settle_handlers(o);
   settle_network(o);
+  if (fasst_) check_fasst(o);
 }
 
 void RpcBenchmark::check_common(Options& o) const {
@@ -152,11 +155,16 @@ void RpcBenchmark::settle_machines(Options& o) const {
   }
   o.clients = clients;
   o.client_threads = o.threads;
-  const std::uint32_t recvs = sessions(o) * rpc_.credits + kUnpostedRecvs;
+  const std::uint32_t at_once = fasst_ ? (clients * o.threads + 1) * load_.outstanding : sessions(o) * rpc_.credits;
+  const std::uint32_t recvs = at_once + kUnpostedRecvs;
   if (!o.rx_depth)
     o.rx_depth = static_cast<std::uint32_t>(
         std::max<std::uint64_t>(kUsualRxDepth, round_up(recvs, DatagramTransport::kRecvList)));
   if (*o.rx_depth < recvs) {
+    if (fasst_) {
+      fail_usage("--rx_depth {}: {} other threads with --outstanding {} need {}", *o.rx_depth, clients * o.threads,
+                 load_.outstanding, recvs);
+    }
     fail_usage("--rx_depth {}: {} sessions with --credits {} need {}", *o.rx_depth, sessions(o), rpc_.credits, recvs);
   }
 }
@@ -174,6 +182,19 @@ void RpcBenchmark::settle_handlers(Options& o) {
       .endpoints = o.threads, .workers = workers_.value_or(1), .requests = sessions(o) * kSessionSlots};
   o.threads += load_.worker_queues.workers;
   o.client_threads = o.threads;
+}
+
+// What FaSST's protocol does not have.
+void RpcBenchmark::check_fasst(const Options& o) const {
+  const std::uint32_t most = load_.packet_bytes - kPacketHeaderBytes;
+  for (const auto& [option, bytes] :
+       {std::pair("--size", *o.size), std::pair("--response_size", load_.response_bytes)}) {
+    if (bytes > most)
+      fail_usage("{} {}: with --rpc fasst a message is one packet, at most {} bytes", option, bytes, most);
+  }
+  if (rpc_.control != RpcControl::none) fail_usage("--cc: --rpc fasst has no congestion control; leave it out");
+  if (by_workers_) fail_usage("--handler worker: with --rpc fasst the threads that receive requests handle them");
+  if (load_.background_bytes > 0) fail_usage("--background {}: only with --rpc erpc", load_.background_bytes);
 }
 
 // On simulated clusters: the losses, and long enough times for large requests.
@@ -196,7 +217,8 @@ void RpcBenchmark::settle_network(Options& o) const {
 std::unique_ptr<Workload> RpcBenchmark::setup(const ThreadSetup& setup) const {
   const std::uint32_t endpoints = setup.topology.threads - load_.worker_queues.workers;
   if (setup.thread >= endpoints) return std::make_unique<RpcWorker>(setup, load_, setup.thread - endpoints);
-  return std::make_unique<RpcThread>(setup, load_, rpc_);
+  if (fasst_) return std::make_unique<FasstThread>(setup, load_, rpc_);
+  return std::make_unique<ErpcThread>(setup, load_, rpc_);
 }
 
 Plan RpcBenchmark::draft() const {

@@ -57,6 +57,7 @@ class RpcBenchmark final : public Benchmark {
   void settle_messages(Options& o);
   void settle_machines(Options& o) const;
   void settle_handlers(Options& o);
+  void check_fasst(const Options& o) const;
   void settle_network(Options& o) const;
   std::uint32_t sessions(const Options& o) const;
 
@@ -74,7 +75,7 @@ class RpcBenchmark final : public Benchmark {
   RpcOptions rpc_;
   std::uint32_t machines_;
   std::optional<std::uint32_t> response_bytes_, background_bytes_, workers_, slow_percent_;
-  bool by_workers_ = false;
+  bool by_workers_ = false, fasst_ = false;
   std::uint32_t handler_ns_ = 0;
   std::optional<Picos> rto_;
   std::optional<double> loss_;

@@ -66,7 +66,8 @@ RpcOptions complete(RpcOptions options, const ThreadSetup& setup) {
 
 }  // namespace
 
-RpcThread::RpcThread(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options)
+template <class Endpoint>
+RpcThreadOn<Endpoint>::RpcThreadOn(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options)
     : load_(load_of(setup, load)),
       options_(complete(options, setup)),
       role_(role_of(setup, load)),
@@ -86,14 +87,16 @@ RpcThread::RpcThread(const ThreadSetup& setup, const RpcLoad& load, const RpcOpt
   if (calls_) make_calls(setup);
 }
 
-void RpcThread::serve_slow_requests(const ThreadSetup& setup) {
+template <class Endpoint>
+void RpcThreadOn<Endpoint>::serve_slow_requests(const ThreadSetup& setup) {
   const bool by_workers = load_.worker_queues.workers > 0;
   if (by_workers) workers_.emplace(setup.region.bytes.data(), load_.worker_queues);
   endpoint_.serve(kSlowRequest, &on_slow_request, this,
                   by_workers ? RequestLife::until_response : RequestLife::until_return);
 }
 
-void RpcThread::make_calls(const ThreadSetup& setup) {
+template <class Endpoint>
+void RpcThreadOn<Endpoint>::make_calls(const ThreadSetup& setup) {
   turn_ = Choice(sessions_.size(), true, setup.operation.seed * 1'000'003 + caller_, 0);
   const std::uint32_t batches = load_.outstanding / load_.batch;
   for (std::uint32_t i = 0; i < batches * load_.batch; ++i) {
@@ -107,7 +110,8 @@ void RpcThread::make_calls(const ThreadSetup& setup) {
 
 // If all threads of a role serve, session p calls peer p and session `peers` + p serves it. Otherwise the machines that
 // call have a session for each thread of machine 0, which serves peer p in session p.
-void RpcThread::open_sessions(const ThreadSetup& setup) {
+template <class Endpoint>
+void RpcThreadOn<Endpoint>::open_sessions(const ThreadSetup& setup) {
   const std::uint32_t machine = machine_of(setup), threads = setup.topology.threads - load_.worker_queues.workers;
   std::vector<LanePeer> peers;
   for (const LanePeer& peer : setup.lanes.front().peers) {
@@ -132,5 +136,8 @@ void RpcThread::open_sessions(const ThreadSetup& setup) {
   }
   last_handled_.resize((sessions_.size() + (serves ? peers.size() : 0)) * kSessionSlots);
 }
+
+template class RpcThreadOn<RpcEndpoint<DatagramTransport>>;
+template class RpcThreadOn<FasstEndpoint<DatagramTransport>>;
 
 }  // namespace verbscope

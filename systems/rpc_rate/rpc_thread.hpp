@@ -14,6 +14,7 @@
 #include "microbench/loop/request_loop.hpp"
 #include "systems/rpc/datagram_transport.hpp"
 #include "systems/rpc/endpoint.hpp"
+#include "systems/rpc/fasst_endpoint.hpp"
 #include "systems/rpc/workers.hpp"
 
 namespace verbscope {
@@ -72,10 +73,27 @@ struct RpcRole {
   bool all_serve = true;
 };
 
-class RpcThread final : public WorkloadOn<RpcThread> {
+// What the benchmarks read of a thread with an endpoint.
+class RpcThread : public Workload {
+ public:
+  virtual const Histogram& latency() const = 0;
+  virtual const Histogram& quick_latency() const = 0;  // of requests that are not slow
+  virtual const Histogram& round_trips() const = 0;
+  virtual bool in_background() const = 0;
+  virtual std::size_t sessions() const = 0;
+  virtual std::uint32_t outstanding() const = 0;
+  virtual std::uint32_t recvs() const = 0;  // for packets that may be on their way to it
+  virtual const RpcUse& use() const = 0;    // of the measured interval
+  virtual const BatchCounts& batches() const = 0;
+  virtual std::uint64_t unanswered() const = 0;
+  virtual std::uint64_t repeated() const = 0;
+};
+
+template <class Endpoint>
+class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
  public:
   // `options.round_trips` is set here. Throws Error.
-  RpcThread(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options);
+  RpcThreadOn(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options);
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
@@ -114,18 +132,17 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   std::uint64_t wrong() const override { return wrong_; }
   std::string memory() const override { return transport_.memory(); }
 
-  const Histogram& latency() const { return latency_; }
-  const Histogram& quick_latency() const { return quick_latency_; }
-  const Histogram& round_trips() const { return round_trips_; }
-  bool in_background() const { return role_.background; }
-  std::size_t sessions() const { return last_handled_.size() / kSessionSlots; }
-  std::uint32_t outstanding() const { return load_.outstanding; }
-  std::uint32_t recvs() const { return options_.recvs; }
-  // Of the measured interval.
-  const RpcUse& use() const { return use_; }
-  const BatchCounts& batches() const { return batches_; }
-  std::uint64_t unanswered() const { return unanswered_; }
-  std::uint64_t repeated() const { return repeated_; }
+  const Histogram& latency() const override { return latency_; }
+  const Histogram& quick_latency() const override { return quick_latency_; }
+  const Histogram& round_trips() const override { return round_trips_; }
+  bool in_background() const override { return role_.background; }
+  std::size_t sessions() const override { return last_handled_.size() / kSessionSlots; }
+  std::uint32_t outstanding() const override { return load_.outstanding; }
+  std::uint32_t recvs() const override { return options_.recvs; }
+  const RpcUse& use() const override { return use_; }
+  const BatchCounts& batches() const override { return batches_; }
+  std::uint64_t unanswered() const override { return unanswered_; }
+  std::uint64_t repeated() const override { return repeated_; }
 
  private:
   // A request that may be outstanding, with its buffers.
@@ -138,11 +155,11 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   };
 
   static void on_done(void* self, std::uint64_t index, RpcStatus status) {
-    static_cast<RpcThread*>(self)->done(static_cast<std::uint32_t>(index), status);
+    static_cast<RpcThreadOn*>(self)->done(static_cast<std::uint32_t>(index), status);
   }
-  static void on_request(void* self, const RpcRequest& request) { static_cast<RpcThread*>(self)->answer(request); }
+  static void on_request(void* self, const RpcRequest& request) { static_cast<RpcThreadOn*>(self)->answer(request); }
   static void on_slow_request(void* self, const RpcRequest& request) {
-    static_cast<RpcThread*>(self)->answer_slowly(request);
+    static_cast<RpcThreadOn*>(self)->answer_slowly(request);
   }
 
   void open_sessions(const ThreadSetup& setup);
@@ -276,7 +293,7 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   BatchCounts batches_;  // of packets behind each doorbell, in the same time
   DatagramTransport transport_;
   MessagePool pool_;
-  RpcEndpoint<DatagramTransport> endpoint_;
+  Endpoint endpoint_;
   std::vector<std::uint16_t> sessions_;  // in which it calls
   Choice turn_;
   std::vector<Call> calls_table_;
@@ -293,5 +310,10 @@ class RpcThread final : public WorkloadOn<RpcThread> {
   Choice worker_turn_;
   std::vector<WorkerRequest> handed_over_;  // for workers, after this pass
 };
+
+using ErpcThread = RpcThreadOn<RpcEndpoint<DatagramTransport>>;
+using FasstThread = RpcThreadOn<FasstEndpoint<DatagramTransport>>;
+extern template class RpcThreadOn<RpcEndpoint<DatagramTransport>>;
+extern template class RpcThreadOn<FasstEndpoint<DatagramTransport>>;
 
 }  // namespace verbscope

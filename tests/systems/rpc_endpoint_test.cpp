@@ -179,6 +179,27 @@ TEST(RpcProtocol, FlushesTheSendQueueAfterSendingAgain) {
   EXPECT_EQ(pair.network.changed, 0);
 }
 
+// The send queue has room for one packet. A copy of the first request waits until the second one has been read, and is
+// sent when the response to the first copy arrives.
+TEST(RpcProtocol, FlushesPacketsThatWaitedForRoomBeforeItTakesResponses) {
+  RpcOptions options;
+  options.rto = Picos(7'000'000);
+  NetworkFaults slow;
+  slow.delay = Picos(3'500'000);
+  slow.reading = Picos(1'000'000);
+  slow.room = 1;
+  for (int second = 60; second < 100; ++second) {
+    Pair pair(slow, options, 100);
+    pair.client.send(0, 1, 100, 32, 32);
+    for (int i = 0; i < second; ++i) pair.step();
+    pair.client.send(0, 2, 100, 32, 32);
+    pair.run(1000);
+    for (int i = 0; i < 100; ++i) pair.step();
+    ASSERT_TRUE(pair.client.all_over());
+    EXPECT_EQ(pair.network.changed, 0) << second;
+  }
+}
+
 // Three packets each way, all of them marked; the client is told of those that it sent.
 TEST(RpcProtocol, TellsTheClientOfMarkedPackets) {
   for (const RpcControl control : {RpcControl::none, RpcControl::dcqcn}) {
@@ -197,6 +218,24 @@ TEST(RpcProtocol, TellsTheClientOfMarkedPackets) {
     EXPECT_EQ(pair.server.endpoint.counts().marks, reacts ? 5u : 0u);
     EXPECT_EQ(pair.client.endpoint.client(0).rate.at_link_rate(), !reacts);
   }
+}
+
+TEST(RpcProtocol, TellsTheClientOnceOfAMark) {
+  RpcOptions options;
+  options.control = RpcControl::dcqcn;
+  options.dcqcn.line = {1e9};
+  Pair pair({}, options, 100);
+  PacketHeader h{};  // of slot 0, and too old to be answered
+  h.kind = static_cast<std::uint8_t>(PacketKind::request) & 3;
+  h.number = 1;
+  h.magic = kPacketMagic;
+  std::vector<std::byte> packet(sizeof h);
+  std::memcpy(packet.data(), &h, sizeof h);
+  pair.network.deliver(1, packet, true);
+  for (std::uint64_t id = 1; id <= 2 * kSessionSlots; ++id) pair.client.send(0, id, 32, 32, 32);
+  pair.run(1000);
+  ASSERT_TRUE(pair.client.all_over());
+  EXPECT_EQ(std::ranges::count_if(pair.network.sent, [](const PacketHeader& sent) { return sent.marked == 1; }), 1);
 }
 
 TEST(RpcProtocol, RefusesSessionsBeyondTheReceiveQueue) {

@@ -122,7 +122,9 @@ class RpcNetwork {
   static UdAddress address(std::uint32_t port) { return {nullptr, port, 0}; }
 
   // Delivers a packet that no endpoint has sent.
-  void deliver(std::uint32_t to, const std::vector<std::byte>& packet) { ports_[to]->arrived_.push_back({packet}); }
+  void deliver(std::uint32_t to, const std::vector<std::byte>& packet, bool marked = false) {
+    ports_[to]->arrived_.push_back({packet, marked});
+  }
 
   void advance(Picos step) {
     now_ += step;

@@ -30,9 +30,10 @@ TEST(RpcRate, AnswersEveryCallWithEveryOption) {
   for (const char* options :
        {"", "--serve server", "--threads 3 --machines 3", "-I 0", "--cc timely", "--cc timely --bypass_limiter off",
         "--cc timely --bypass_timely off --batched_stamps off", "--cc dcqcn", "--cc dcqcn --bypass_limiter off",
-        "--handler worker", "--handler_ns 500 --slow_percent 30",
-        "--handler worker --workers 3 --threads 2 -s 3000 --slow_percent 50", "--preallocate off --zero_copy off",
-        "--credits 1 --outstanding 90", "-s 8 --response_size 5000", "-s 5000 --response_size 8 --credits 2"}) {
+        "--handler worker", "--rpc fasst", "--rpc fasst --serve server --threads 2 -s 1000",
+        "--handler_ns 500 --slow_percent 30", "--handler worker --workers 3 --threads 2 -s 3000 --slow_percent 50",
+        "--preallocate off --zero_copy off", "--credits 1 --outstanding 90", "-s 8 --response_size 5000",
+        "-s 5000 --response_size 8 --credits 2"}) {
     SCOPED_TRACE(options);
     const Json result = test::result_of(std::string("rpc_rate --fabric sim:cx4 ") + options + kShortRpcs);
     expect_each_answered_once(result);
@@ -74,6 +75,14 @@ TEST(RpcRate, KeepsTheQueueShortByMarks) {
   EXPECT_LT(mean(dcqcn), 0.8 * mean(none));
   EXPECT_GT(dcqcn.at("rate_mops").get<double>(), 0.9 * none.at("rate_mops").get<double>());
   EXPECT_GT(count_of(dcqcn.at("clients").at(0).at("result"), "limited"), 0);
+}
+
+TEST(RpcRate, FailsIfFasstLosesAPacket) {
+  const TempDir folder;
+  const std::string lossy = test::changed_cluster(folder, {{"/fabric/loss_probability", 1e-3}}, "cx4");
+  const test::Ran ran = test::run_program("rpc_rate --rpc fasst --rto 100us --fabric " + lossy + kShortRpcs);
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("not answered"));
 }
 
 double median_of(const std::string& command) {
@@ -148,6 +157,9 @@ TEST(RpcRate, RefusesWhatItCannotRun) {
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 -s 4"), AllOf(HasSubstr("--size 4"), HasSubstr("from 8")));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 -c RC"),
               AllOf(HasSubstr("--connection RC"), HasSubstr("UD")));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --rpc fasst -s 1009"),
+              AllOf(HasSubstr("--size 1009"), HasSubstr("at most 1008")));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --rpc fasst --cc timely"), HasSubstr("--cc"));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --workers 2"),
               AllOf(HasSubstr("--workers 2"), HasSubstr("--handler worker")));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --slow_percent 5"),
