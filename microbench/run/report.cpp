@@ -107,6 +107,7 @@ void fill_record(Record& record, const Outcome& outcome, const OptionTable& tabl
 
 double sum_over_clients(const Json& result, const std::string& key) {
   double sum = 0;
+  if (!result.contains("clients")) return sum;
   for (const Json& client : result.at("clients")) {
     JsonFields theirs(client.at("result"), "result of " + client.value("node", ""));
     sum += static_cast<double>(theirs.require<std::uint64_t>(key));
@@ -116,6 +117,7 @@ double sum_over_clients(const Json& result, const std::string& key) {
 
 Histogram take_client_histograms(Json& result, const std::string& key) {
   Histogram all;
+  if (!result.contains("clients")) return all;
   for (Json& client : result.at("clients")) {
     Json& theirs = client.at("result");
     const std::string where = "result of " + client.value("node", "");

@@ -198,11 +198,11 @@ Json result_json(const PointReports& result);
 void fill_record(Record& record, const Outcome& outcome, const OptionTable& table, Json environment);
 
 // The sum of a count, under `key` in each client's result, as a number to divide. Throws Error with the client's name
-// if it has none.
+// if it has none. On the null device there are no clients: 0.
 double sum_over_clients(const Json& result, const std::string& key);
 
 // Removes the histogram (Histogram::pack) under `key` from each client's result, and returns their sum. Throws Error
-// with the client's name if it has none.
+// with the client's name if it has none. On the null device there are no clients: an empty one.
 Histogram take_client_histograms(Json& result, const std::string& key);
 
 }  // namespace verbscope

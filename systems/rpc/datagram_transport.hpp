@@ -111,6 +111,10 @@ class DatagramTransport {
     return true;
   }
 
+  // Packets that were appended so far, and the request of one of the last `tx_depth` of them.
+  std::uint64_t appended() const { return next_; }
+  const ibv_send_wr& request(std::uint64_t packet) const { return places_[packet].wr; }
+
   // Lists of packets posted since the last clear_batches().
   const BatchCounts& batches() const { return batches_; }
   void clear_batches() { batches_ = {}; }

@@ -42,9 +42,10 @@ void RpcBenchmark::add_load_options(OptionTable& table) {
                 "the last thread of each client calls those of random other clients, one request at a time, with "
                 "requests and responses of this size");
   } else {
-    table.choice<bool>(
-        "--serve", load_.all_serve, {{"all", true}, {"server", false}},
-        "machines that serve: all, which also call each other, or only the server, which then calls none");
+    table.choice<RpcServing>(
+        "--serve", serving_, {{"all", RpcServing::all}, {"server", RpcServing::server}, {"peers", RpcServing::peers}},
+        "machines that serve: all, which also call each other; only the server, which then calls none; or, on the null "
+        "device, only the peers");
   }
   const std::string response =
       defaults_.response_bytes ? fmt::format("default {}", *defaults_.response_bytes) : "default: --size";
@@ -96,15 +97,16 @@ void RpcBenchmark::adjust(Options& o) {
   o.connection = Transport::ud;
   if (!table_->given("--inline_size")) o.inline_size = kUsualInline;
   rto_ = rpc_.rto = rto_.value_or(rpc_.rto);
+  if (!defaults_.incast) load_.all_serve = serving_ != RpcServing::server;
   settle_messages(o);
   settle_machines(o);
+  settle_played(o);
   settle_handlers(o);
   settle_network(o);
   if (fasst_) check_fasst(o);
 }
 
 void RpcBenchmark::check_common(Options& o) const {
-  if (o.fabric == "null") fail_usage("--fabric null: the null device moves no bytes, so no request is answered");
   if (o.header_only) fail_usage("--header_only: a request is checked by its bytes");
   if (o.events) fail_usage("--events: threads that serve and call poll");
   if (o.validate) fail_usage("--validate: every message is checked already");
@@ -197,6 +199,26 @@ void RpcBenchmark::check_fasst(const Options& o) const {
   if (load_.background_bytes > 0) fail_usage("--background {}: only with --rpc erpc", load_.background_bytes);
 }
 
+// On the null device, which has no network, each thread plays its peers.
+void RpcBenchmark::settle_played(const Options& o) {
+  const bool null = o.fabric == "null";
+  load_.serves = serving_ != RpcServing::peers;
+  load_.played = null ? *o.clients * o.threads : 0;
+  if (!load_.serves && !null) {
+    fail_usage("--serve peers: only with --fabric null, where a thread plays its peers");
+  }
+  if (null && load_.background_bytes > 0) {
+    fail_usage("--background {}: not with --fabric null, which has no clients", load_.background_bytes);
+  }
+  if (null && fasst_) fail_usage("--rpc fasst: not with --fabric null, where the played peers are eRPC's");
+  if (null && by_workers_) fail_usage("--handler worker: not with --fabric null");
+  const std::uint32_t most = load_.packet_bytes - kPacketHeaderBytes;
+  if (null && std::max(*o.size, load_.response_bytes) > most) {
+    fail_usage("--fabric null: messages have one packet, at most {} bytes with --packet_size {}", most,
+               load_.packet_bytes);
+  }
+}
+
 // On simulated clusters: the losses, and long enough times for large requests.
 void RpcBenchmark::settle_network(Options& o) const {
   if (loss_ && !is_simulated(o.fabric)) {
@@ -225,10 +247,8 @@ Plan RpcBenchmark::draft() const {
   Plan plan;
   plan.topology.qps_per_pair = 1;
   plan.topology.any_thread = true;
-  plan.operation = {.verb = Verb::send,
-                    .driver = load_.all_serve ? Side::server : Side::client,
-                    .counted = load_.all_serve ? Side::server : Side::client,
-                    .label = "RPCs"};
+  const Side counted = load_.all_serve || load_.played > 0 ? Side::server : Side::client;
+  plan.operation = {.verb = Verb::send, .driver = counted, .counted = counted, .label = "RPCs"};
   return plan;
 }
 

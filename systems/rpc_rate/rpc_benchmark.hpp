@@ -14,6 +14,10 @@ namespace verbscope {
 inline constexpr std::uint32_t kLargeRequest = 8'000'000;  // bytes
 inline constexpr std::uint32_t kSmallResponse = 32;        // bytes
 
+// Machines that serve: all, which also call each other; machine 0, which the others call; or only the played peers of
+// the null device.
+enum class RpcServing : std::uint8_t { all, server, peers };
+
 // How a program differs from the others.
 struct RpcDefaults {
   Description description;
@@ -58,6 +62,7 @@ class RpcBenchmark final : public Benchmark {
   void settle_machines(Options& o) const;
   void settle_handlers(Options& o);
   void check_fasst(const Options& o) const;
+  void settle_played(const Options& o);
   void settle_network(Options& o) const;
   std::uint32_t sessions(const Options& o) const;
 
@@ -71,6 +76,7 @@ class RpcBenchmark final : public Benchmark {
 
   const RpcDefaults defaults_;
   OptionTable* table_ = nullptr;
+  RpcServing serving_ = RpcServing::all;
   RpcLoad load_;
   RpcOptions rpc_;
   std::uint32_t machines_;

@@ -51,8 +51,10 @@ std::uint32_t recvs_of(const ThreadSetup& setup) {
   return setup.operation.rx_depth / DatagramTransport::kRecvList * DatagramTransport::kRecvList;
 }
 
-RpcOptions complete(RpcOptions options, const ThreadSetup& setup) {
+RpcOptions complete(RpcOptions options, const ThreadSetup& setup, const RpcLoad& load) {
   options.recvs = recvs_of(setup) - kUnpostedRecvs;
+  // On the null device round trips say nothing about a network.
+  if (load.played > 0) options.timely.low = Picos::max();
   const ibv_port_attr& port = setup.device.port_attributes();
   options.timely.link = options.dcqcn.line = port_rate(port);
   if (options.control == RpcControl::dcqcn && port.link_layer != IBV_LINK_LAYER_ETHERNET) {
@@ -69,11 +71,14 @@ RpcOptions complete(RpcOptions options, const ThreadSetup& setup) {
 template <class Endpoint>
 RpcThreadOn<Endpoint>::RpcThreadOn(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options)
     : load_(load_of(setup, load)),
-      options_(complete(options, setup)),
+      options_(complete(options, setup, load)),
       role_(role_of(setup, load)),
       goal_(setup.goal),
       caller_(machine_of(setup) * std::uint64_t{setup.topology.threads} + setup.thread + 1),
       calls_(calls(setup, role_)),
+      played_(load.played == 0 ? std::nullopt
+                               : std::optional<PlayedPeers>(std::in_place, setup.lanes.front().qp, load_.request_bytes,
+                                                            load.response_bytes, load.batch)),
       transport_(setup, load.packet_bytes, recvs_of(setup)),
       pool_({load.packet_bytes - kPacketHeaderBytes}, &setup.pd, setup.huge_pages),
       endpoint_(transport_, pool_, options_),
@@ -112,6 +117,7 @@ void RpcThreadOn<Endpoint>::make_calls(const ThreadSetup& setup) {
 // call have a session for each thread of machine 0, which serves peer p in session p.
 template <class Endpoint>
 void RpcThreadOn<Endpoint>::open_sessions(const ThreadSetup& setup) {
+  if (played_) return open_played(setup.lanes.front().peers.front().qp.address());
   const std::uint32_t machine = machine_of(setup), threads = setup.topology.threads - load_.worker_queues.workers;
   std::vector<LanePeer> peers;
   for (const LanePeer& peer : setup.lanes.front().peers) {
@@ -135,6 +141,17 @@ void RpcThreadOn<Endpoint>::open_sessions(const ThreadSetup& setup) {
     endpoint_.open_server(peer.qp.address(), remote);
   }
   last_handled_.resize((sessions_.size() + (serves ? peers.size() : 0)) * kSessionSlots);
+}
+
+// Both ends of a session have the same number.
+template <class Endpoint>
+void RpcThreadOn<Endpoint>::open_played(const UdAddress& to) {
+  std::uint16_t number = 0;
+  for (std::uint32_t i = 0; calls_ && i < load_.played; ++i) sessions_.push_back(endpoint_.open_client(to, number++));
+  for (std::uint32_t i = 0; load_.serves && i < load_.played; ++i) {
+    played_->call_in(endpoint_.open_server(to, number++));
+  }
+  last_handled_.resize(number * kSessionSlots);
 }
 
 template class RpcThreadOn<RpcEndpoint<DatagramTransport>>;

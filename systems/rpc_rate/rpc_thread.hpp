@@ -16,11 +16,14 @@
 #include "systems/rpc/endpoint.hpp"
 #include "systems/rpc/fasst_endpoint.hpp"
 #include "systems/rpc/workers.hpp"
+#include "systems/rpc_rate/played_peers.hpp"
 
 namespace verbscope {
 
 struct RpcLoad {
   bool all_serve = true;               // every machine calls and serves; otherwise machine 0 serves the others
+  bool serves = true;                  // false: on the null device, where only the played peers serve
+  std::uint32_t played = 0;            // on the null device: peers of each thread
   std::uint32_t background_bytes = 0;  // of messages of the last thread of each client, to those of others; 0: none
   std::uint32_t batch = 3;         // requests that are sent together, and must all be answered before the next batch
   std::uint32_t outstanding = 60;  // requests of a thread: a multiple of `batch`
@@ -39,19 +42,20 @@ inline constexpr std::uint8_t kUsualRequest = 0, kSlowRequest = 1;  // types
 
 // The words of a message are a function of its tag, the first of them.
 inline constexpr std::uint64_t kResponseMark = std::uint64_t{1} << 63;
-inline constexpr std::uint32_t kLeastMessage = 8;  // bytes: the tag
+inline constexpr std::uint64_t kWordStep = 0x9e3779b97f4a7c15u;  // per byte
+inline constexpr std::uint32_t kLeastMessage = 8;                // bytes: the tag
 inline void fill_words(std::byte* message, std::uint32_t bytes, std::uint64_t tag) {
-  for (std::uint32_t at = 0; at < bytes; at += 8) {
-    const std::uint64_t word = tag + at * 0x9e3779b97f4a7c15u;
-    std::memcpy(message + at, &word, std::min<std::size_t>(8, bytes - at));
-  }
+  std::uint64_t word = tag;
+  std::uint32_t at = 0;
+  for (; at + 8 <= bytes; at += 8, word += 8 * kWordStep) std::memcpy(message + at, &word, 8);
+  if (at < bytes) std::memcpy(message + at, &word, bytes - at);
 }
 inline bool words_good(const std::byte* message, std::uint32_t bytes, std::uint64_t tag) {
   std::uint64_t wrong = 0;
   for (std::uint32_t at = 0; at + 8 <= bytes; at += 8) {
     std::uint64_t word;
     std::memcpy(&word, message + at, 8);
-    wrong |= word ^ (tag + at * 0x9e3779b97f4a7c15u);
+    wrong |= word ^ (tag + at * kWordStep);
   }
   return wrong == 0;
 }
@@ -104,6 +108,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
     for (;;) {
       const bool running = role_.background ? meter.phase() != Phase::stop : meter.running();
       if (running) send_batches();
+      if (played_) played_->play(transport_, running);
       int moved = workers_ ? send_finished(node) : 0;
       const int received = endpoint_.pass(node, tally.end);
       if (received < 0) return;
@@ -112,6 +117,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
       note(node, meter);
       if (!running && !tally.drained.load(std::memory_order_relaxed) && endpoint_.drained()) {
         tally.set_drained();
+        if (played_) return;  // its peers send nothing more
       }
       if (moved > 0) continue;
       if (control.quit.load(std::memory_order_relaxed)) {
@@ -126,8 +132,8 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
     }
   }
 
-  bool active() const override { return calls_; }
-  bool counts() const override { return calls_ && !role_.background; }
+  bool active() const override { return calls_ || played_; }
+  bool counts() const override { return active() && !role_.background; }
   std::uint64_t received() const override { return handled_; }
   std::uint64_t wrong() const override { return wrong_; }
   std::string memory() const override { return transport_.memory(); }
@@ -163,6 +169,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
   }
 
   void open_sessions(const ThreadSetup& setup);
+  void open_played(const UdAddress& to);
   void make_calls(const ThreadSetup& setup);
   void serve_slow_requests(const ThreadSetup& setup);
 
@@ -233,6 +240,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
     if (tag <= last) ++repeated_;
     last = tag;
     ++handled_;
+    if (!calls_) ++fresh_;
     return tag;
   }
   void spend_handler_time() {
@@ -290,7 +298,8 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
   Histogram quick_latency_;  // of those that are not slow, if some are
   Histogram round_trips_;    // of packets
   RpcUse use_;
-  BatchCounts batches_;  // of packets behind each doorbell, in the same time
+  BatchCounts batches_;                // of packets behind each doorbell, in the same time
+  std::optional<PlayedPeers> played_;  // on the null device
   DatagramTransport transport_;
   MessagePool pool_;
   Endpoint endpoint_;
@@ -301,7 +310,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
   std::vector<std::uint32_t> ready_;         // batches without requests on their way
   std::vector<std::uint64_t> last_handled_;  // by session and slot: the tag of the last request
   std::uint64_t sequence_ = 0;
-  std::uint64_t fresh_ = 0;  // answered since the last pass
+  std::uint64_t fresh_ = 0;  // answered since the last pass; without calls, handled
   std::uint64_t handled_ = 0, wrong_ = 0, unanswered_ = 0, repeated_ = 0;
   bool measuring_ = false;
   bool spins_ = false;                   // for the time of a handler, instead of declaring it

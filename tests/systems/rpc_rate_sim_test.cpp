@@ -85,6 +85,24 @@ TEST(RpcRate, FailsIfFasstLosesAPacket) {
   EXPECT_THAT(ran.err, HasSubstr("not answered"));
 }
 
+// The null device has no peers: the thread plays them. Each call has one packet each way.
+TEST(RpcRate, RunsOnTheNullDevice) {
+  const std::string command = "rpc_rate --fabric null --machines 5 --batch 16 --outstanding 16 --warmup 0 -n 640 ";
+  const Json calling = test::result_of(command + "--serve peers");
+  expect_each_answered_once(calling);
+  EXPECT_EQ(calling.at("ops"), 640);
+  EXPECT_EQ(count_of(calling, "packets_sent"), 640);
+  EXPECT_EQ(count_of(calling, "handled"), 0);
+  const Json serving = test::result_of(command + "--serve server");
+  expect_each_answered_once(serving);
+  EXPECT_EQ(count_of(serving, "answered"), 0);
+  EXPECT_EQ(count_of(serving, "handled"), count_of(serving, "packets_sent"));
+  const Json both = test::result_of(command + "--cc timely");
+  expect_each_answered_once(both);
+  EXPECT_GT(count_of(both, "answered"), 0);
+  EXPECT_GT(count_of(both, "handled"), 0);
+}
+
 double median_of(const std::string& command) {
   return test::result_of(command).at("lat_p50_ns").get<double>();
 }
@@ -168,6 +186,8 @@ TEST(RpcRate, RefusesWhatItCannotRun) {
               AllOf(HasSubstr("--cc dcqcn"), HasSubstr("InfiniBand")));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --machines 20 --rx_depth 64"),
               AllOf(HasSubstr("--rx_depth 64"), HasSubstr("--credits 32")));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --serve peers"), HasSubstr("--fabric null"));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric null -s 2000"), HasSubstr("one packet: at most 1008 bytes"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "tests/verbs/count_allocations.hpp"
@@ -235,6 +236,51 @@ TEST(NullDevice, DataPathAllocatesNothing) {
   EXPECT_EQ(polled, 2000);
 }
 #endif
+
+// A packet follows the 40 bytes of its GRH (InfiniBand specification, volume 1, 11.4.2.1).
+TEST(NullDevice, HeldRecvsCompleteWhenPacketsAreDelivered) {
+  PostingRig rig(Transport::ud);
+  null_hold_recvs(rig.qp.get());
+  std::array<std::array<std::byte, 48>, kDepth> memory{};
+  const auto post = [&](std::size_t place) {
+    ibv_sge sge{reinterpret_cast<std::uint64_t>(memory[place].data()), 48, 0};
+    ibv_recv_wr wr{.wr_id = place, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+    ibv_recv_wr* bad = nullptr;
+    return ibv_post_recv(rig.qp.get(), &wr, &bad);
+  };
+  for (std::size_t i = 0; i < kDepth; ++i) ASSERT_EQ(post(i), 0);
+  EXPECT_NE(post(0), 0) << "the receive queue is full";
+  EXPECT_TRUE(rig.poll().empty());
+
+  const std::size_t before = allocations_of_this_thread();
+  const std::array<std::byte, 8> packet{std::byte{7}};
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(null_deliver(rig.qp.get(), std::span(packet).first(8 - i)));
+  EXPECT_EQ(allocations_of_this_thread(), before);
+  const auto done = rig.poll();
+  ASSERT_EQ(done.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(done[i].wr_id, i);
+    EXPECT_EQ(done[i].opcode, IBV_WC_RECV);
+    EXPECT_EQ(done[i].byte_len, 48 - i);
+    EXPECT_EQ(memory[i][40], std::byte{7});
+  }
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(post(i), 0) << "polled RECVs have left the queue";
+  EXPECT_NE(post(3), 0);
+}
+
+TEST(NullDevice, DeliversNothingWithoutARecvOrIntoAShortOne) {
+  PostingRig rig(Transport::ud);
+  null_hold_recvs(rig.qp.get());
+  const std::array<std::byte, 9> packet{};
+  EXPECT_FALSE(null_deliver(rig.qp.get(), packet));
+  std::array<std::byte, 48> memory{};
+  ibv_sge sge{reinterpret_cast<std::uint64_t>(memory.data()), 48, 0};
+  ibv_recv_wr wr{.wr_id = 1, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+  ibv_recv_wr* bad = nullptr;
+  ASSERT_EQ(ibv_post_recv(rig.qp.get(), &wr, &bad), 0);
+  EXPECT_FALSE(null_deliver(rig.qp.get(), packet));
+  EXPECT_TRUE(rig.poll().empty());
+}
 
 }  // namespace
 }  // namespace verbscope

@@ -1,13 +1,17 @@
 // The null device's data path: ibv_post_*, ibv_poll_cq and the ibv_wr_* interface. It allocates nothing and throws
 // nothing.
 #include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "verbs/ibv_codes.hpp"
 #include "verbs/null/device.hpp"
+#include "verbs/null/provider.hpp"
 #include "verbs/qp_rules.hpp"
 #include "verbs/sge_walk.hpp"
+#include "wire/packet.hpp"
 
 namespace verbscope {
 
@@ -69,7 +73,11 @@ int null_post_recv(ibv_qp* base, ibv_recv_wr* list, ibv_recv_wr** bad) {
     }
     ++qp.recv_queue.posted;
     const auto bytes = static_cast<std::uint32_t>(length_of(*wr));
-    cq.push({&qp, wr->wr_id, IBV_WC_RECV, bytes, qp.recv_queue.posted});
+    if (!qp.held.ring.empty()) {
+      qp.held.push({wr->wr_id, wr->sg_list->addr, bytes, qp.recv_queue.posted});
+    } else {
+      cq.push({&qp, wr->wr_id, IBV_WC_RECV, bytes, qp.recv_queue.posted});
+    }
   }
   return 0;
 }
@@ -91,6 +99,23 @@ int null_poll_cq(ibv_cq* base, int entries, ibv_wc* completions) {
     wc.qp_num = completion.qp->qp_num;
   }
   return polled;
+}
+
+void null_hold_recvs(ibv_qp* base) {
+  NullQp& qp = *static_cast<NullQp*>(base);
+  qp.held.ring.resize(qp.recv_queue.depth);
+}
+
+bool null_deliver(ibv_qp* base, std::span<const std::byte> packet) {
+  NullQp& qp = *static_cast<NullQp*>(base);
+  NullCq& cq = *static_cast<NullCq*>(qp.recv_cq);
+  const std::lock_guard guard(cq.lock);
+  const auto bytes = static_cast<std::uint32_t>(kGrh.value + packet.size());
+  if (qp.held.count == 0 || cq.full() || qp.held.ring[qp.held.head].bytes < bytes) return false;
+  const HeldRecv recv = qp.held.pop();
+  std::memcpy(reinterpret_cast<void*>(recv.address + kGrh.value), packet.data(), packet.size());
+  cq.push({&qp, recv.wr_id, IBV_WC_RECV, bytes, recv.position});
+  return true;
 }
 
 int null_req_notify_cq(ibv_cq*, int) {

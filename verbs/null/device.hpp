@@ -36,26 +36,31 @@ struct NullCompletion {
   std::uint32_t position;  // number of work requests of its queue up to this one
 };
 
-// A ring of completions that wait to be polled. The lock also guards the queues of the QPs that complete here.
-struct NullCq : ibv_cq {
-  SpinLock lock;
-  std::vector<NullCompletion> ring;
-  std::size_t head = 0;   // next to poll
-  std::size_t count = 0;  // waiting
-  int users = 0;          // uses by QPs; a QP with one CQ for both queues counts 2
+// A queue of at most as many elements as `ring` has.
+template <class T>
+struct NullRing {
+  std::vector<T> ring;
+  std::size_t head = 0;   // the oldest element
+  std::size_t count = 0;  // elements in the queue
 
   bool full() const { return count == ring.size(); }
-  void push(const NullCompletion& completion) {
+  void push(const T& element) {
     const std::size_t tail = head + count;
-    ring[tail < ring.size() ? tail : tail - ring.size()] = completion;
+    ring[tail < ring.size() ? tail : tail - ring.size()] = element;
     ++count;
   }
-  NullCompletion pop() {
-    const NullCompletion completion = ring[head];
+  T pop() {
+    const T element = ring[head];
     head = head + 1 == ring.size() ? 0 : head + 1;
     --count;
-    return completion;
+    return element;
   }
+};
+
+// Completions that wait to be polled. The lock also guards the queues of the QPs that complete here.
+struct NullCq : ibv_cq, NullRing<NullCompletion> {
+  SpinLock lock;
+  int users = 0;  // uses by QPs; a QP with one CQ for both queues counts 2
 };
 
 // Work requests are counted modulo 2^32. As on a device, a slot is free again when a completion at or behind it in the
@@ -78,12 +83,21 @@ struct NullBuilder : ibv_qp_ex {
   std::vector<NullCompletion> staged;  // their positions are counted from the start of the post
 };
 
+// A RECV that waits for null_deliver().
+struct HeldRecv {
+  std::uint64_t wr_id = 0;
+  std::uint64_t address = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t position = 0;  // as NullCompletion::position
+};
+
 struct NullQp : ibv_qp {
   Transport transport = Transport::rc;
   NullQueue send_queue;
   NullQueue recv_queue;
   std::uint32_t max_inline = 0;
   bool signal_all = false;
+  NullRing<HeldRecv> held;               // has room after null_hold_recvs()
   std::unique_ptr<NullBuilder> builder;  // only if the QP was created with ibv_wr_*
 };
 

@@ -13,6 +13,7 @@
 
 #include "verbs/ibv_codes.hpp"
 #include "verbs/null/device.hpp"
+#include "verbs/port_speed.hpp"
 #include "verbs/qp_rules.hpp"
 #include "wire/packet.hpp"
 #include "wire/verb.hpp"
@@ -35,6 +36,7 @@ namespace {
 
 constexpr const char* kName = "null0";
 constexpr const char* kGid = "fe80::1";
+constexpr BytesPerSecond kPortRate{12.5e9};  // stated for programs that pace themselves; nothing takes time
 
 template <class Base, class T>
 Base* keep(NullTable<Base, T>& table, std::unique_ptr<T> object) {
@@ -55,6 +57,7 @@ void empty_queues(NullQp& qp) {
   }
   qp.send_queue.freed = qp.send_queue.posted;
   qp.recv_queue.freed = qp.recv_queue.posted;
+  qp.held.count = 0;
 }
 
 }  // namespace
@@ -154,6 +157,7 @@ int NullProvider::query_port(ibv_context*, std::uint8_t port, ibv_port_attr* att
   attr->pkey_tbl_len = 1;
   attr->lid = 1;
   attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
+  set_port_rate(*attr, kPortRate);
   return 0;
 }
 

@@ -1,10 +1,13 @@
 // The null device "null0": its queues accept everything at once, so that it measures the load generator itself. It
 // enforces the rules of a device (QP states, queue depths, SGE and inline limits, CQ size, children before parents). No
-// byte moves, no packet leaves, and every signaled request and every RECV is complete when the post returns. It has no
-// completion events, shared receive queues or inline receive. Threads can share it like a real device.
+// byte moves, no packet leaves, and every signaled request and every RECV is complete when the post returns; RECVs may
+// also wait for null_deliver(). It has no completion events, shared receive queues or inline receive. Threads can share
+// it like a real device.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 
 #include "verbs/provider.hpp"
 
@@ -59,5 +62,14 @@ class NullProvider : public Provider {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// For programs that need the bytes of a peer: they play it themselves.
+
+// From now on a RECV of this UD QP is complete when null_deliver() fills it. Call before the first RECV is posted. Each
+// RECV has one SGE.
+void null_hold_recvs(ibv_qp* qp);
+// Fills the oldest RECV of the QP with a GRH of any content and `packet`, and completes it. Allocates nothing. False:
+// the receive queue is empty, the RECV is too short, or the completion queue is full.
+bool null_deliver(ibv_qp* qp, std::span<const std::byte> packet);
 
 }  // namespace verbscope
