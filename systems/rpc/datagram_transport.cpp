@@ -22,14 +22,19 @@ DatagramTransport::DatagramTransport(const ThreadSetup& setup, std::uint32_t byt
              .signal_every = setup.operation.signal_every},
       inline_bytes_(setup.operation.inline_limit),
       places_(setup.operation.tx_depth),
+      next_place_(&places_[0]),
       headers_(Bytes(places_.size() * kPacketHeaderBytes), setup.huge_pages),
       headers_mr_(setup.pd, headers_.data(), headers_.size()),
       recvs_(setup, 1, datagram_recvs(recvs, bytes, kRecvList)),
       recvs_lane_(recvs_.post(queue_.qp, 0)),
       stored_(recvs) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    places_[i].wr.opcode = IBV_WR_SEND;
-    places_[i].wr.sg_list = places_[i].segments;
+    ibv_send_wr& wr = places_[i].wr;
+    wr.wr_id = send_id(queue_.index);
+    places_[i].following = &places_[i + 1];
+    wr.next = &places_[i + 1].wr;
+    wr.sg_list = places_[i].segments;
+    wr.opcode = IBV_WR_SEND;
   }
 }
 

@@ -4,11 +4,13 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "common/ring.hpp"
 #include "machine/memory.hpp"
@@ -36,8 +38,8 @@ class DatagramTransport {
   std::uint32_t room() const { return queue_.room; }
 
   // Appends a packet with `bytes` bytes of data. Its header is in front of the data, or apart.
-  void append(const UdAddress& to, const std::byte* header, const std::byte* data, std::uint32_t bytes,
-              std::uint32_t lkey) {
+  [[gnu::always_inline]] void append(const UdAddress& to, const std::byte* header, const std::byte* data,
+                                     std::uint32_t bytes, std::uint32_t lkey) {
     Place& place = take_place_for(to);
     place.segments[0] = {reinterpret_cast<std::uint64_t>(header), kPacketHeaderBytes, lkey};
     place.wr.num_sge = 1;
@@ -47,8 +49,7 @@ class DatagramTransport {
       place.segments[1] = {reinterpret_cast<std::uint64_t>(data), bytes, lkey};
       place.wr.num_sge = 2;
     }
-    place.wr.send_flags = kPacketHeaderBytes + bytes <= inline_bytes_ ? unsigned{IBV_SEND_INLINE} : 0u;
-    finish(place);
+    mark(place.wr, kPacketHeaderBytes + bytes);
   }
   // Appends a packet without data.
   void append_header(const UdAddress& to, const PacketHeader& header) {
@@ -57,23 +58,36 @@ class DatagramTransport {
     std::memcpy(copy, &header, sizeof header);
     place.segments[0] = {reinterpret_cast<std::uint64_t>(copy), kPacketHeaderBytes, headers_mr_.lkey()};
     place.wr.num_sge = 1;
-    place.wr.send_flags = kPacketHeaderBytes <= inline_bytes_ ? unsigned{IBV_SEND_INLINE} : 0u;
-    finish(place);
+    mark(place.wr, kPacketHeaderBytes);
   }
 
   // Posts the appended packets. Returns false, with `end` set, if a post failed.
-  bool post(RunEnd& end) { return post_appended(queue_, kSendList, &batches_, end); }
+  bool post(RunEnd& end) {
+    while (posted_ != next_) {
+      const std::uint64_t length = std::min<std::uint64_t>(next_ - posted_, kSendList);
+      ibv_send_wr* const first = &places_[posted_].wr;
+      posted_ += length;
+      ibv_send_wr& last = places_[posted_ - 1].wr;
+      ibv_send_wr* const following = std::exchange(last.next, nullptr);
+      batches_.count(static_cast<std::uint32_t>(length));
+      const bool posted = post_placed(queue_, first, end);
+      last.next = following;
+      if (!posted) return false;
+    }
+    return true;
+  }
 
   // Posts the appended packets, and waits until the adapter has sent them and all earlier ones. Packets that arrive
   // meanwhile are received later. Does nothing if no packet was appended. Returns false, with `end` set, on a failure.
   template <Node N>
   bool flush(N& node, RunEnd& end) {
-    if (queue_.list.count == 0) return true;
-    ibv_send_wr& last = *queue_.list.last;
+    if (posted_ == next_) return true;
+    ibv_send_wr& last = places_[next_ - 1].wr;
     last.wr_id = send_id(queue_.index, (last.send_flags & IBV_SEND_SIGNALED) != 0 ? kCountedMark : kFlushMark);
     last.send_flags |= IBV_SEND_SIGNALED;
     flushing_ = true;
     if (!post(end)) return false;
+    last.wr_id = send_id(queue_.index);
     const Picos give_up = node.now() + kLongestFlush;
     while (flushing_) {
       const int count = poll(end, [&](const ibv_wc& wc) {
@@ -93,11 +107,17 @@ class DatagramTransport {
   // Hands the packets that have arrived to `take(packet, bytes)`. Returns 0 if there was no completion at all, so that
   // the thread may wait for one, else a positive number, or -1 with `end` set.
   template <class Take>
-  int receive(RunEnd& end, Take&& take) {
-    int stored = 0;
-    for (; stored_head_ != stored_tail_; ++stored_head_, ++stored) hand_over(stored_[stored_head_], take);
-    const int count = poll(end, [&](const ibv_wc& wc) { hand_over({recv_place(wc.wr_id), wc.byte_len}, take); });
-    return count < 0 ? -1 : stored + count;
+  [[gnu::always_inline]] int receive(RunEnd& end, Take&& take) {
+    const int stored = stored_head_ == stored_tail_ ? 0 : hand_over_stored(take);
+    std::uint32_t received = static_cast<std::uint32_t>(stored);
+    const int count = poll(
+        end, [&](const ibv_wc& wc) __attribute__((always_inline)) {
+          ++received;
+          hand_over({recv_place(wc.wr_id), wc.byte_len}, take);
+        });
+    recvs_lane_.consumed += received;
+    if (count < 0) return -1;
+    return stored + count;
   }
 
   // Whether a switch has marked a received packet for congestion. Only on Ethernet.
@@ -125,6 +145,7 @@ class DatagramTransport {
   struct Place {
     ibv_send_wr wr{};
     ibv_sge segments[kSegments]{};
+    Place* following = nullptr;
   };
   struct Received {
     std::uint32_t place = 0;
@@ -136,37 +157,53 @@ class DatagramTransport {
   static constexpr Picos kLongestFlush = std::chrono::seconds(1);
   static constexpr std::uint32_t kGrhBytes = static_cast<std::uint32_t>(kGrh.value);
 
-  Place& take_place_for(const UdAddress& to) {
-    Place& place = places_[next_++];
+  [[gnu::always_inline]] Place& take_place_for(const UdAddress& to) {
+    Place& place = *next_place_;
+    next_place_ = place.following;
+    ++next_;
     place.wr.wr.ud = to;
     return place;
   }
-  void finish(Place& place) {
-    place.wr.wr_id = send_id(queue_.index);
-    verbscope::append(queue_, place.wr);
+  // Takes the next place of the send queue. Every signal_every-th request is signaled (SendQueue).
+  [[gnu::always_inline]] void mark(ibv_send_wr& wr, std::uint32_t bytes) {
+    wr.send_flags = bytes <= inline_bytes_ ? unsigned{IBV_SEND_INLINE} : 0u;
+    --queue_.room;
+    if (--queue_.to_signaled > 0) [[likely]]
+      return;
+    wr.send_flags |= IBV_SEND_SIGNALED;
+    queue_.to_signaled = queue_.signal_every;
+    ++queue_.due;
   }
 
   template <class Take>
-  void hand_over(const Received& received, Take&& take) {
-    ++recvs_lane_.consumed;
+  [[gnu::always_inline]] void hand_over(const Received& received, Take&& take) {
     take(recvs_lane_.payloads + received.place * recvs_lane_.stride, received.bytes - kGrhBytes);
+  }
+  template <class Take>
+  [[gnu::noinline]] int hand_over_stored(Take&& take) {
+    int stored = 0;
+    for (; stored_head_ != stored_tail_; ++stored_head_, ++stored) hand_over(stored_[stored_head_], take);
+    return stored;
   }
 
   // Takes completions. Returns their number, or -1 with `end` set.
   template <class OnRecv>
-  int poll(RunEnd& end, OnRecv&& on_recv) {
-    return take_completions<kRateBatch>(cq_, kRateBatch, end, [&](const ibv_wc& wc) {
-      if (!is_send_id(wc.wr_id)) return on_recv(wc);
-      if (sent_request(wc.wr_id) != 0) flushing_ = false;
-      if (sent_request(wc.wr_id) != kFlushMark) retire_signaled(queue_);
-    });
+  [[gnu::always_inline]] int poll(RunEnd& end, OnRecv&& on_recv) {
+    return take_completions<kRateBatch>(
+        cq_, kRateBatch, end, [&](const ibv_wc& wc) __attribute__((always_inline)) {
+          if (!is_send_id(wc.wr_id)) return on_recv(wc);
+          if (sent_request(wc.wr_id) != 0) flushing_ = false;
+          if (sent_request(wc.wr_id) != kFlushMark) retire_signaled(queue_);
+        });
   }
 
   ibv_cq* cq_;
   SendQueue queue_;
   std::uint32_t inline_bytes_;
-  Ring<Place> places_;  // requests from their append to their post
-  std::uint64_t next_ = 0;
+  Ring<Place> places_;      // requests from their append to their post, chained in this order
+  Place* next_place_;       // of the next packet
+  std::uint64_t next_ = 0;  // its number
+  std::uint64_t posted_ = 0;
   Buffer headers_;  // of packets without data, by place
   Mr headers_mr_;
   RecvRings recvs_;

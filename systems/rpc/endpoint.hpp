@@ -9,7 +9,7 @@
 // - append_header(to, header): one without; the header is copied,
 // - post(end), flush(node, end): posts the appended packets; flush also waits until the adapter has sent them,
 // - receive(end, take): hands over packets as take(packet, bytes); returns 0 if it took nothing from the adapter, or
-// -1,
+//   -1. No packet is longer than the cut allows, and of each the bytes of a header can be read,
 // - marked(packet): whether a switch has marked a received packet for congestion,
 // - release(end): the received packets have been read.
 // Data path.
@@ -62,14 +62,14 @@ class RpcEndpoint {
   // Opens a session whose requests go to `to`, where it has the number `remote`. Returns its number here. Throws Error
   // if the receive queue is too short for another session.
   std::uint16_t open_client(const UdAddress& to, std::uint16_t remote) {
-    const std::uint16_t number = open(to, remote);
-    state_.sessions[number].client = client_.make_session(number);
+    const std::uint16_t number = open(to, PacketWords::of(PacketKind::request, remote));
+    state_.sessions[number].client = client_.make_session();
     return number;
   }
   // Opens a session whose requests come from `from`, where it has the number `remote`.
   std::uint16_t open_server(const UdAddress& from, std::uint16_t remote) {
-    const std::uint16_t number = open(from, remote);
-    state_.sessions[number].server = server_.make_session();
+    const std::uint16_t number = open(from, PacketWords::of(PacketKind::response, remote));
+    state_.sessions[number].served = server_.make_slots();
     return number;
   }
 
@@ -79,19 +79,25 @@ class RpcEndpoint {
   }
 
   // Sends a request in a session of open_client(). If all slots are in use it waits for one.
-  void call(std::uint16_t session, const RpcCall& call) { client_.call(*state_.sessions[session].client, call); }
+  [[gnu::always_inline]] void call(std::uint16_t session, const RpcCall& call) {
+    client_.call(state_.sessions[session], session, call);
+  }
 
   // The buffer for a response of `bytes` bytes to a request; the handler fills it, or whoever answers later. Null: the
   // client has given the request up.
-  MessageBuffer* response(const RpcHandle& handle, std::uint32_t bytes) { return server_.response(handle, bytes); }
+  [[gnu::always_inline]] MessageBuffer* response(const RpcHandle& handle, std::uint32_t bytes) {
+    return server_.response(handle, bytes);
+  }
   // Sends the response that was filled.
-  void respond(const RpcHandle& handle) { server_.respond(handle); }
+  [[gnu::always_inline]] void respond(const RpcHandle& handle) { server_.respond(state_, handle); }
 
-  // Measures the time of each kind of work from now on, by the clock of `node`.
+  // Measures the time of each kind of work from now on, by the clock of `node`. Required on a simulated machine, which
+  // declares it.
   template <Node N>
   void time_work(const N& node) {
     state_.work.start([](const void* of) { return static_cast<const N*>(of)->now(); }, &node,
                       !std::is_same_v<N, HostNode>);
+    sender_.settle();
   }
 
   // One pass of the event loop. Returns a positive number if anything moved, or -1 with `end` set.
@@ -103,10 +109,7 @@ class RpcEndpoint {
     if (state_.flush_due && !flush(node, end)) [[unlikely]]  // before the response to an earlier copy is taken
       return -1;
     state_.work.turn(RpcWork::receive);
-    const int received = transport_.receive(end, [&](const std::byte* packet, std::uint32_t bytes) {
-      if (!options_.batched_stamps) stamp(node);
-      take(packet, bytes);
-    });
+    const int received = options_.batched_stamps ? receive(end) : receive_stamped(node, end);
     if (received < 0) return -1;
     if (received == 0) state_.work.skip();  // a poll in vain is not work of a request
     state_.work.turn(RpcWork::send);
@@ -164,12 +167,12 @@ class RpcEndpoint {
     return transport_.flush(node, end);
   }
 
-  std::uint16_t open(const UdAddress& peer, std::uint16_t remote) {
+  std::uint16_t open(const UdAddress& peer, const PacketWords& header) {
     if (state_.sessions.size() >= options_.most_sessions()) {
       fail("{} sessions: at most {}, because each has {} credits and the receive queue {} RECVs",
            state_.sessions.size() + 1, options_.most_sessions(), options_.credits, options_.recvs);
     }
-    state_.sessions.push_back({peer, remote, nullptr, nullptr});
+    state_.sessions.push_back({peer, header, nullptr, nullptr});
     return static_cast<std::uint16_t>(state_.sessions.size() - 1);
   }
 
@@ -180,10 +183,39 @@ class RpcEndpoint {
     state_.now = node.now();
   }
 
-  void take(const std::byte* packet, std::uint32_t bytes) {
-    state_.charge(options_.costs.packet);
+  [[gnu::always_inline]] int receive(RunEnd& end) {
+    return transport_.receive(
+        end, [&](const std::byte* packet, std::uint32_t bytes) __attribute__((always_inline)) { take(packet, bytes); });
+  }
+  // With a time stamp per packet.
+  template <Node N>
+  [[gnu::noinline]] int receive_stamped(N& node, RunEnd& end) {
+    return transport_.receive(end, [&](const std::byte* packet, std::uint32_t bytes) {
+      stamp(node);
+      take(packet, bytes);
+    });
+  }
+
+  // A new request of one packet, and the response to one, take a short way. It declares no work, so it is closed where
+  // work is timed.
+  [[gnu::always_inline]] void take(const std::byte* packet, std::uint32_t bytes) {
     ++state_.counts.packets_received;
-    if (bytes < kPacketHeaderBytes) [[unlikely]] {
+    const PacketWords h = load_words(packet);
+    const std::uint32_t length = bytes - kPacketHeaderBytes;  // of no message if the packet has no whole header
+    if (h.session() < state_.sessions.size()) [[likely]] {
+      SessionEnd& end = state_.sessions[h.session()];
+      if (h.is_first(PacketKind::response)) {
+        if (end.client != nullptr && client_.take_expected(state_, end, h, packet, length)) return;
+      } else if (h.is_first(PacketKind::request) && server_.take_expected(state_, end, h, packet, length)) {
+        return;
+      }
+    }
+    take_other(packet, bytes);
+  }
+
+  [[gnu::noinline]] void take_other(const std::byte* packet, std::uint32_t bytes) {
+    state_.charge(options_.costs.packet);
+    if (bytes < kPacketHeaderBytes) {
       ++state_.counts.unknown;
       return;
     }
@@ -191,8 +223,7 @@ class RpcEndpoint {
     const auto kind = static_cast<PacketKind>(h.kind);
     const bool to_server = kind == PacketKind::request || kind == PacketKind::request_for_response;
     if (h.magic != kPacketMagic || h.session >= state_.sessions.size() ||
-        (to_server ? state_.sessions[h.session].server == nullptr : state_.sessions[h.session].client == nullptr))
-        [[unlikely]] {
+        to_server == (state_.sessions[h.session].client != nullptr)) {
       ++state_.counts.unknown;
       return;
     }
@@ -202,7 +233,7 @@ class RpcEndpoint {
       }
       server_.take(static_cast<std::uint16_t>(h.session), h, packet, bytes);
     } else {
-      client_.take(*state_.sessions[h.session].client, h, packet, bytes);
+      client_.take(state_.sessions[h.session], h, packet, bytes);
     }
   }
 

@@ -202,7 +202,7 @@ class FasstEndpoint {
     answers[slot].type = type;
     ++counts_.handled;
     const Handler& handler = handlers_[type];
-    handler.function(handler.context, {{session, 0, h.request}, type, data, static_cast<std::uint32_t>(h.bytes)});
+    handler.function(handler.context, {{nullptr, h.request, session}, type, data, static_cast<std::uint32_t>(h.bytes)});
   }
 
   void take_response(const PacketHeader& h, const std::byte* data) {

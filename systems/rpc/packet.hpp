@@ -34,6 +34,7 @@ struct PacketHeader {
 inline constexpr std::uint32_t kPacketHeaderBytes = 16;
 static_assert(sizeof(PacketHeader) == kPacketHeaderBytes);
 inline constexpr std::uint32_t kPacketMagic = 11;
+inline constexpr std::uint64_t kRequestNumbers = std::uint64_t{1} << 44;
 
 // A request and its response together have fewer packets than numbers exist.
 inline constexpr std::uint32_t kMaxMessagePackets = 1u << 13;
@@ -58,6 +59,42 @@ struct PacketCut {
   }
 };
 
+// The two words of a header, for packets of short messages: the first has all but the number of the request.
+struct PacketWords {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+
+  // Packet 0 of this kind, without data.
+  static constexpr PacketWords of(PacketKind kind, std::uint16_t session) {
+    return {std::uint64_t{session} << 32 | static_cast<std::uint64_t>(kind) << 48, std::uint64_t{kPacketMagic} << 44};
+  }
+  // The same for a request and a message.
+  constexpr PacketWords with(std::uint8_t type, std::uint32_t bytes, std::uint64_t request) const {
+    return {first | type | std::uint64_t{bytes} << 8, second | request};
+  }
+  constexpr std::uint8_t type() const { return static_cast<std::uint8_t>(first); }
+  constexpr std::uint32_t bytes() const { return static_cast<std::uint32_t>(first) >> 8; }
+  constexpr std::uint16_t session() const { return static_cast<std::uint16_t>(first >> 32); }
+  // Whether it is packet 0 of this kind.
+  constexpr bool is_first(PacketKind kind) const { return first >> 48 == static_cast<std::uint64_t>(kind); }
+};
+
+// Copies data of a packet. Inline where it is short.
+[[gnu::always_inline]] inline void copy_short(std::byte* to, const std::byte* from, std::uint32_t bytes) {
+  constexpr std::uint32_t kPiece = 16;
+  if (bytes < kPiece || bytes > 2 * kPiece) [[unlikely]] {
+    std::memcpy(to, from, bytes);
+  } else {
+    std::memcpy(to, from, kPiece);
+    std::memcpy(to + bytes - kPiece, from + bytes - kPiece, kPiece);
+  }
+}
+
+inline PacketWords load_words(const std::byte* packet) {
+  PacketWords words;
+  std::memcpy(&words, packet, sizeof words);
+  return words;
+}
 inline PacketHeader load_header(const std::byte* packet) {
   PacketHeader header;
   std::memcpy(&header, packet, sizeof header);

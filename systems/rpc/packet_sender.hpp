@@ -32,12 +32,25 @@ class PacketSender {
         options_(options),
         wheel_(options.wheel_horizon(cut.data + kPacketHeaderBytes)) {}
 
+  // True if send_only() may be called.
+  bool may_send_only() const { return short_way_ && transport_.room() > 0; }
+  // Sends the only packet of a message now, without declaring work.
+  [[gnu::always_inline]] void send_only(const SessionEnd& end, PacketWords h, const MessageBuffer& message) {
+    const UdAddress to = end.peer;
+    std::byte* const data = message.data;
+    const std::uint32_t bytes = message.bytes, lkey = message.lkey;
+    Transport& transport = transport_;
+    ++state_.counts.packets_sent;
+    std::memcpy(data - kPacketHeaderBytes, &h, sizeof h);
+    transport.append(to, data - kPacketHeaderBytes, data, bytes, lkey);
+  }
   // Sends a packet now, or when the send queue has room.
   void transmit(const OutgoingPacket& packet) {
     if (deferred_.empty() && transport_.room() > 0) [[likely]]
       return append(packet);
     if (is_of_client(packet)) ++client_slot(packet).held;
     deferred_.push_back(packet);
+    settle();
   }
   // Sends a packet of a client when it is `due`.
   void transmit_at(const OutgoingPacket& packet, Picos due) {
@@ -46,20 +59,26 @@ class PacketSender {
     state_.charge(options_.costs.limiter);
     wheel_.insert(packet, due, state_.now);
     state_.limiter.set(wheel_.size(), state_.now);
+    settle();
   }
 
   // Sends packets that waited for room in the send queue, as many as there is room for.
   void send_deferred() {
     while (deferred_head_ < deferred_.size() && transport_.room() > 0) release(deferred_[deferred_head_++]);
     if (deferred_head_ < deferred_.size()) return;
+    if (deferred_.empty()) return;
     deferred_.clear();
     deferred_head_ = 0;
+    settle();
   }
+  // Call when packets begin or cease to wait, and when work is timed from now on.
+  void settle() { short_way_ = idle() && !state_.work.measured(); }
   // Sends the packets that are due.
   void send_due() {
     if (wheel_.size() == 0) return;
     wheel_.reap(state_.now, [this](const OutgoingPacket& packet) { release(packet); });
     state_.limiter.set(wheel_.size(), state_.now);
+    settle();
   }
 
   bool idle() const { return wheel_.size() == 0 && deferred_.empty(); }
@@ -73,9 +92,7 @@ class PacketSender {
   ClientSlot& client_slot(const OutgoingPacket& packet) {
     return state_.sessions[packet.session].client->slots[packet.slot];
   }
-  ServerSlot& server_slot(const OutgoingPacket& packet) {
-    return state_.sessions[packet.session].server->slots[packet.slot];
-  }
+  ServerSlot& server_slot(const OutgoingPacket& packet) { return state_.sessions[packet.session].served[packet.slot]; }
 
   // A packet was held back; its time has come.
   void release(const OutgoingPacket& packet) {
@@ -97,14 +114,14 @@ class PacketSender {
     ++state_.counts.packets_sent;
     state_.charge(options_.costs.packet);
     PacketHeader h{};
-    h.session = end.remote;
+    h.session = end.header.session();
     h.kind = static_cast<std::uint8_t>(packet.kind) & 3;
     h.number = packet.number & 0x3fff;
-    h.request = packet.request & ((std::uint64_t{1} << 44) - 1);
+    h.request = packet.request & (kRequestNumbers - 1);
     h.magic = kPacketMagic;
     if (is_of_client(packet)) {
       ClientSlot& slot = client_slot(packet);
-      slot.sent_at[packet.number % options_.credits] = state_.now;
+      slot.note_sent(packet.number, options_.credits, state_.now);
       if (packet.number < slot.sent_before) state_.flush_due = true;
       h.type = slot.call.type;
       if (packet.kind == PacketKind::request) {
@@ -139,6 +156,7 @@ class PacketSender {
   TimingWheel<OutgoingPacket> wheel_;
   std::vector<OutgoingPacket> deferred_;  // packets that wait for room in the send queue: those from deferred_head_ on
   std::size_t deferred_head_ = 0;
+  bool short_way_ = true;  // no packet waits, so none is held of any slot, and no work is timed
 };
 
 }  // namespace verbscope

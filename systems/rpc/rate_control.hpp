@@ -51,11 +51,11 @@ class RateControl {
     return std::visit([](const auto& policy) { return policy.rate(); }, policy_);
   }
 
-  // True if the session is at link rate and this answer cannot change it, so that sample() may be bypassed (eRPC, NSDI
-  // 2019, section 5.2.2).
-  bool stays_at_link_rate(Picos round_trip, bool marked) const {
-    const bool quiet = std::holds_alternative<Timely>(policy_) ? round_trip <= options_->timely.low : !marked;
-    return quiet && at_link_rate();
+  // An answer without a mark after at most this round trip leaves the session at link rate, so that sample() may be
+  // bypassed (eRPC, NSDI 2019, section 5.2.2).
+  Picos steady_below() const {
+    if (!at_link_rate()) return Picos::min();
+    return std::holds_alternative<Timely>(policy_) ? options_->timely.low : Picos::max();
   }
 
   // The answer to a packet has arrived at `now`. `limited`: when the last packet leaves that the rate limiter has.

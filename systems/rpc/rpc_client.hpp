@@ -18,29 +18,52 @@ class RpcClient {
   RpcClient(PacketSender<Transport>& sender, EndpointState& state, const PacketCut& cut, const RpcOptions& options)
       : sender_(sender), state_(state), cut_(cut), options_(options) {}
 
-  // The client's end of a session that has this number.
-  std::unique_ptr<ClientSession> make_session(std::uint16_t number) const {
+  // The client's end of a session.
+  std::unique_ptr<ClientSession> make_session() const {
     auto session = std::make_unique<ClientSession>(options_);
     session->credits = options_.credits;
-    for (std::uint32_t i = 0; i < kSessionSlots; ++i) {
-      ClientSlot& slot = session->slots[i];
-      slot.session = number;
-      slot.number = i;
-      slot.sent_at.resize(options_.credits);
-      session->free[session->free_count++] = static_cast<std::uint8_t>(kSessionSlots - 1 - i);
-    }
+    settle_rate(*session);
     return session;
   }
 
-  void call(ClientSession& s, const RpcCall& call) {
-    if (s.free_count == 0) {
-      s.backlog.push_back(call);
-    } else {
-      start(s, s.slots[s.free[--s.free_count]], call);
-    }
+  // `end`: a session of this endpoint as client, with this number.
+  [[gnu::always_inline]] void call(SessionEnd& end, std::uint16_t number, const RpcCall& call) {
+    ClientSession& s = *end.client;
+    ClientSlot* const slot = s.free;
+    if (slot == nullptr) [[unlikely]]
+      return call_later(end, number, call);
+    s.free = slot->next_free;
+    start(end, s, *slot, call);
   }
 
-  void take(ClientSession& s, const PacketHeader& h, const std::byte* packet, std::uint32_t bytes) {
+  // Takes the response to a request whose only packet is on its way. Returns false, and does nothing, if the packet is
+  // something else.
+  [[gnu::always_inline]] bool take_expected(EndpointState& state, SessionEnd& end, const PacketWords& h,
+                                            const std::byte* packet, std::uint32_t length) {
+    ClientSession& s = *end.client;
+    if (s.slots == nullptr) [[unlikely]]
+      return false;
+    ClientSlot& slot = s.slots[h.second % kSessionSlots];
+    MessageBuffer& to = *slot.call.response;
+    if (h.second != slot.expected || h.second == 0 || h.bytes() != length || length > to.capacity) [[unlikely]]
+      return false;
+    note_answer(s, state.now - slot.sent_first, false);
+    ++s.credits;
+    slot.num_rx = 1;
+    to.bytes = length;
+    copy_short(to.data, packet + kPacketHeaderBytes, length);
+    finish_untimed(state, end, s, slot, RpcStatus::answered);
+    if (s.waiting_count > 0) [[unlikely]]
+      serve_waiting(s);
+    return true;
+  }
+
+  void take(SessionEnd& end, const PacketHeader& h, const std::byte* packet, std::uint32_t bytes) {
+    ClientSession& s = *end.client;
+    if (s.slots == nullptr) {
+      ++state_.counts.stale;
+      return;
+    }
     ClientSlot& slot = s.slots[h.request % kSessionSlots];
     const auto number = static_cast<std::uint32_t>(h.number);
     if (!slot.active || slot.number != h.request || number != slot.num_rx || slot.num_rx == slot.num_tx) {
@@ -57,27 +80,30 @@ class RpcClient {
       ++state_.counts.dropped_for_limiter;
       return;
     }
-    const Picos round_trip = state_.now - slot.sent_at[number % options_.credits];
-    if (number >= slot.sent_before) note_answer(s, round_trip, h.marked != 0);
+    if (number >= slot.sent_before) note_answer(s, state_.now - slot.sent_at(number), h.marked != 0);
+    slot.expected = 0;
     ++slot.num_rx;
     ++s.credits;
     slot.progress = state_.now;
     slot.timeouts = 0;
     if (response) {
-      take_response(s, slot, h, packet);
+      take_response(end, slot, h, packet);
     } else {
       send_more(s, slot);
     }
-    if (s.waiting_count > 0 && s.credits > 0) serve_waiting(s);
+    serve_waiting(s);
   }
 
   // Go-back-N: packets without an answer for a time-out are sent again (section 5.3). Requests that wait for credits
   // or in the rate limiter are not late.
   void resend_lost() {
-    for (ClientSlot *slot = active_, *following; slot != nullptr; slot = following) {
-      following = slot->following;
+    for (ActiveRequest *at = active_.following, *following; at != &active_; at = following) {
+      following = at->following;
+      auto* const slot = static_cast<ClientSlot*>(at);
       if (slot->num_tx == slot->num_rx || slot->held > 0 || state_.now - slot->progress < options_.rto) continue;
-      ClientSession& s = *state_.sessions[slot->session].client;
+      SessionEnd& end = state_.sessions[slot->session];
+      ClientSession& s = *end.client;
+      slot->expected = 0;
       state_.timed_out += state_.now - slot->progress;
       slot->progress = state_.now;
       ++state_.counts.timeouts;
@@ -86,37 +112,51 @@ class RpcClient {
       slot->sent_before = std::max(slot->sent_before, slot->num_tx);
       slot->num_tx = slot->num_rx;
       if (++slot->timeouts > options_.most_timeouts) {
-        finish(s, *slot, RpcStatus::no_answer);  // all copies have left: packets sent again were flushed
+        finish(end, *slot, RpcStatus::no_answer);  // all copies have left: packets sent again were flushed
       } else {
         send_more(s, *slot);
       }
     }
   }
 
-  bool idle() const { return active_ == nullptr; }
+  bool idle() const { return active_.following == &active_; }
 
  private:
-  void start(ClientSession& s, ClientSlot& slot, const RpcCall& call) {
-    slot.call = call;
-    slot.number += kSessionSlots;
-    slot.request_packets = cut_.packets(call.request->bytes);
-    slot.response_packets = 1;
-    slot.num_tx = slot.num_rx = slot.sent_before = slot.timeouts = 0;
-    slot.progress = state_.now;
-    slot.active = true;
-    link(slot);
-    send_more(s, slot);
+  // No slot is free: the first call makes them, others wait.
+  [[gnu::noinline]] void call_later(SessionEnd& end, std::uint16_t number, const RpcCall& call) {
+    ClientSession& s = *end.client;
+    if (s.slots != nullptr) return s.backlog.push_back(call);
+    s.slots = std::make_unique<ClientSlot[]>(kSessionSlots);
+    for (std::uint32_t i = kSessionSlots; i-- > 0;) {
+      ClientSlot& slot = s.slots[i];
+      slot.session = number;
+      slot.number = i;
+      slot.next_free = std::exchange(s.free, &slot);
+    }
+    this->call(end, number, call);
   }
 
-  void link(ClientSlot& slot) {
-    slot.previous = nullptr;
-    slot.following = active_;
-    if (active_ != nullptr) active_->previous = &slot;
-    active_ = &slot;
-  }
-  void unlink(ClientSlot& slot) {
-    (slot.previous != nullptr ? slot.previous->following : active_) = slot.following;
-    if (slot.following != nullptr) slot.following->previous = slot.previous;
+  [[gnu::always_inline]] void start(SessionEnd& end, ClientSession& s, ClientSlot& slot, const RpcCall& call) {
+    const Picos now = state_.now;
+    slot.call = call;
+    slot.number += kSessionSlots;
+    slot.request_packets = slot.response_packets = 1;
+    slot.num_tx = 1;
+    slot.num_rx = slot.sent_before = slot.timeouts = 0;
+    slot.sent_first = slot.progress = now;
+    slot.active = true;
+    active_.insert(slot);
+    const MessageBuffer& request = *call.request;
+    if (request.bytes <= cut_.data && s.credits > 0 && !s.limited && sender_.may_send_only()) [[likely]] {
+      --s.credits;
+      const PacketWords h = end.header.with(call.type, request.bytes, slot.number);
+      slot.expected = h.second;
+      sender_.send_only(end, h, request);
+    } else {
+      slot.request_packets = cut_.packets(request.bytes);
+      slot.num_tx = 0;
+      send_more(s, slot);
+    }
   }
 
   // Sends packets of the slot as credits allow; the others wait for credits.
@@ -144,8 +184,13 @@ class RpcClient {
 
   // Whether packets of a request pass through the rate limiter.
   bool limited(const ClientSession& s, const ClientSlot& slot) const {
-    if (options_.control == RpcControl::none) return false;
-    return !options_.bypass_limiter || !s.rate.at_link_rate() || slot.held > 0;
+    return s.limited || (slot.held > 0 && options_.control != RpcControl::none);
+  }
+  // Call when the rate of the session may have changed.
+  void settle_rate(ClientSession& s) const {
+    const bool free = options_.control == RpcControl::none;
+    s.limited = !free && (!options_.bypass_limiter || !s.rate.at_link_rate());
+    s.steady_below = free ? Picos::max() : options_.bypass_timely ? s.rate.steady_below() : Picos::min();
   }
   void limit(ClientSession& s, ClientSlot& slot, const OutgoingPacket& packet) {
     const WorkBlock work(state_.work, RpcWork::control);
@@ -153,6 +198,7 @@ class RpcClient {
         kPacketHeaderBytes + cut_.length(slot.call.request->bytes, packet.number) + options_.frame_overhead;
     const Picos due = std::max(s.next_due, state_.now);
     s.next_due = due + Picos(static_cast<std::int64_t>(1e12 * bytes / s.rate.send(bytes, state_.now)));
+    settle_rate(s);
     sender_.transmit_at(packet, due);
   }
 
@@ -160,12 +206,16 @@ class RpcClient {
     return static_cast<std::uint8_t>(slot.number % kSessionSlots);
   }
 
-  void note_answer(ClientSession& s, Picos round_trip, bool marked) {
+  [[gnu::always_inline]] void note_answer(ClientSession& s, Picos round_trip, bool marked) {
     if (options_.round_trips != nullptr) options_.round_trips->record(round_trip);
+    if (round_trip > s.steady_below || marked) [[unlikely]]
+      update_rate(s, round_trip, marked);
+  }
+  [[gnu::noinline]] void update_rate(ClientSession& s, Picos round_trip, bool marked) {
     if (options_.control == RpcControl::none) return;
-    if (options_.bypass_timely && s.rate.stays_at_link_rate(round_trip, marked)) return;
     const WorkBlock work(state_.work, RpcWork::control);
     s.rate.sample(round_trip, marked, s.next_due, state_.now);
+    settle_rate(s);
     ++state_.counts.rate_updates;
     state_.charge(options_.costs.rate_update);
   }
@@ -180,19 +230,19 @@ class RpcClient {
     return bytes == kPacketHeaderBytes + cut_.length(message, index);
   }
 
-  void take_response(ClientSession& s, ClientSlot& slot, const PacketHeader& h, const std::byte* packet) {
+  void take_response(SessionEnd& end, ClientSlot& slot, const PacketHeader& h, const std::byte* packet) {
     MessageBuffer& to = *slot.call.response;
     const std::uint32_t index = response_index(slot, h);
     if (index == 0) {
-      if (h.bytes > to.capacity) return finish(s, slot, RpcStatus::response_large);
+      if (h.bytes > to.capacity) return finish(end, slot, RpcStatus::response_large);
       to.bytes = static_cast<std::uint32_t>(h.bytes);
       slot.response_packets = cut_.packets(to.bytes);
     }
     const std::uint32_t length = cut_.length(to.bytes, index);
-    send_more(s, slot);  // before the copy, so that the network does not wait for it
+    send_more(*end.client, slot);  // before the copy, so that the network does not wait for it
     std::memcpy(to.data + cut_.offset(index), packet + kPacketHeaderBytes, length);
     state_.charge(options_.costs.copy(length));
-    if (slot.num_rx == slot.packets()) finish(s, slot, RpcStatus::answered);
+    if (slot.num_rx == slot.packets()) finish(end, slot, RpcStatus::answered);
   }
 
   void serve_waiting(ClientSession& s) {
@@ -206,24 +256,31 @@ class RpcClient {
     }
   }
 
-  void finish(ClientSession& s, ClientSlot& slot, RpcStatus status) {
-    const RpcCall over = slot.call;
-    slot.active = false;
-    unlink(slot);
-    s.credits += slot.num_tx - slot.num_rx;
-    slot.num_tx = slot.num_rx;
-    if (s.backlog_head < s.backlog.size()) {
-      const RpcCall following = s.backlog[s.backlog_head++];
-      if (s.backlog_head == s.backlog.size()) {
-        s.backlog.clear();
-        s.backlog_head = 0;
-      }
-      start(s, slot, following);
-    } else {
-      s.free[s.free_count++] = slot_index(slot);
-    }
-    ++state_.counts.answered;
+  void finish(SessionEnd& end, ClientSlot& slot, RpcStatus status) {
     const WorkBlock work(state_.work, RpcWork::handler);
+    finish_untimed(state_, end, *end.client, slot, status);
+  }
+  [[gnu::always_inline]] void finish_untimed(EndpointState& state, SessionEnd& end, ClientSession& s, ClientSlot& slot,
+                                             RpcStatus status) {
+    slot.active = false;
+    slot.expected = 0;
+    slot.remove();
+    ++state.counts.answered;
+    if (!s.backlog.empty()) [[unlikely]]
+      return finish_and_start(end, s, slot, status);
+    slot.next_free = s.free;
+    s.free = &slot;
+    slot.call.done(slot.call.context, slot.call.tag, status);
+  }
+  // The next request that waits for a slot takes this one.
+  [[gnu::noinline]] void finish_and_start(SessionEnd& end, ClientSession& s, ClientSlot& slot, RpcStatus status) {
+    const RpcCall over = slot.call;
+    const RpcCall following = s.backlog[s.backlog_head++];
+    if (s.backlog_head == s.backlog.size()) {
+      s.backlog.clear();
+      s.backlog_head = 0;
+    }
+    start(end, s, slot, following);
     over.done(over.context, over.tag, status);
   }
 
@@ -231,7 +288,7 @@ class RpcClient {
   EndpointState& state_;
   const PacketCut cut_;
   const RpcOptions& options_;
-  ClientSlot* active_ = nullptr;  // requests without a response
+  ActiveRequest active_;  // requests without a response; this one is none
 };
 
 }  // namespace verbscope

@@ -14,9 +14,11 @@ namespace verbscope {
 
 // Names a request at the server, for an answer now or later.
 struct RpcHandle {
+  ServerSlot* slot = nullptr;
+  std::uint64_t number = 0;  // the slot may have a later one
   std::uint16_t session = 0;
-  std::uint8_t slot = 0;
-  std::uint64_t number = 0;
+
+  std::uint8_t index() const { return static_cast<std::uint8_t>(number % kSessionSlots); }
 };
 
 // How long the data of a request is valid: until its handler returns, or until the response is sent, as workers need
@@ -37,14 +39,17 @@ template <class Transport>
 class RpcServer {
  public:
   RpcServer(PacketSender<Transport>& sender, EndpointState& state, MessagePool& pool, const RpcOptions& options)
-      : sender_(sender), state_(state), pool_(pool), cut_(pool.cut()), options_(options) {}
+      : sender_(sender), state_(state), pool_(pool), cut_(pool.cut()), options_(options) {
+    handlers_.fill({&unserved, this});
+  }
 
-  std::unique_ptr<ServerSession> make_session() {
-    auto session = std::make_unique<ServerSession>();
-    for (ServerSlot& slot : session->slots) {
-      if (options_.preallocate) slot.preallocated = pool_.allocate(cut_.data);
+  // The server's end of a session.
+  std::unique_ptr<ServerSlot[]> make_slots() {
+    auto slots = std::make_unique<ServerSlot[]>(kSessionSlots);
+    for (std::uint32_t i = 0; options_.preallocate && i < kSessionSlots; ++i) {
+      slots[i].response = slots[i].preallocated = pool_.allocate(cut_.data);
     }
-    return session;
+    return slots;
   }
 
   void serve(std::uint8_t type, RpcHandler handler, void* context, RequestLife life) {
@@ -53,38 +58,63 @@ class RpcServer {
 
   // The buffer for a response of `bytes` bytes to a request; the handler fills it, or whoever answers later. Null: the
   // client has given the request up.
-  MessageBuffer* response(const RpcHandle& handle, std::uint32_t bytes) {
-    ServerSlot& slot = slot_of(handle);
-    if (slot.number != handle.number || slot.responded) return nullptr;
-    if (slot.preallocated.data != nullptr && bytes <= slot.preallocated.capacity) {
-      slot.response = slot.preallocated;
-    } else {
-      slot.response = pool_.allocate(bytes);
-      slot.owns_response = true;
-      state_.charge(options_.costs.allocate);
-    }
+  [[gnu::always_inline]] MessageBuffer* response(const RpcHandle& handle, std::uint32_t bytes) {
+    ServerSlot& slot = *handle.slot;
+    if (slot.number != handle.number) [[unlikely]]
+      return nullptr;
+    if ((!slot.plain && slot.response.data == nullptr) || bytes > slot.response.capacity) [[unlikely]]
+      allocate_response(slot, bytes);
     slot.response.bytes = bytes;
     return &slot.response;
   }
   // Sends the response that was filled.
-  void respond(const RpcHandle& handle) {
-    ServerSlot& slot = slot_of(handle);
-    if (slot.number != handle.number || slot.responded) return;
+  [[gnu::always_inline]] void respond(EndpointState& state, const RpcHandle& handle) {
+    ServerSlot& slot = *handle.slot;
+    if (slot.number != handle.number || slot.responded) [[unlikely]]
+      return;
     slot.responded = true;
-    slot.in_use = false;
-    if (slot.request.data != nullptr) pool_.free(std::exchange(slot.request, {}));
-    sender_.transmit({slot.number, slot.request_packets - 1, handle.session, handle.slot, PacketKind::response});
+    if (slot.plain && sender_.may_send_only()) [[likely]] {
+      const SessionEnd& end = state.sessions[handle.session];
+      sender_.send_only(end, end.header.with(slot.type, slot.response.bytes, handle.number), slot.response);
+    } else {
+      respond_slowly(slot, handle);
+    }
+  }
+
+  // Takes a new request of one packet that its handler may read where it is. Returns false, and does nothing, if the
+  // packet is something else.
+  [[gnu::always_inline]] bool take_expected(EndpointState& state, const SessionEnd& end, const PacketWords& h,
+                                            const std::byte* packet, std::uint32_t length) {
+    if (end.served == nullptr) [[unlikely]]
+      return false;
+    ServerSlot& slot = end.served[h.second % kSessionSlots];
+    const std::uint64_t number = h.second ^ end.header.second;  // kRequestNumbers or more without the magic number
+    const Handler& handler = handlers_[h.type()];
+    if (!slot.plain || number <= slot.number || number >= kRequestNumbers || h.bytes() != length || handler.keeps_data)
+        [[unlikely]] {
+      return false;
+    }
+    slot.number = number;
+    slot.request_bytes = length;
+    slot.request_packets = 1;
+    slot.num_rx = 1;
+    slot.type = h.type();
+    slot.responded = false;
+    ++state.counts.handled;
+    state.counts.request_bytes += length;
+    handler.function(handler.context, {{&slot, number, h.session()}, h.type(), packet + kPacketHeaderBytes, length});
+    return true;
   }
 
   // A packet of this request was marked: its answer says so.
   void note_mark(std::uint16_t session, const PacketHeader& h) {
     ++state_.counts.marks;
-    state_.sessions[session].server->slots[h.request % kSessionSlots].marked = true;
+    state_.sessions[session].served[h.request % kSessionSlots].marked = true;
   }
 
   void take(std::uint16_t session, const PacketHeader& h, const std::byte* packet, std::uint32_t bytes) {
     const auto index = static_cast<std::uint8_t>(h.request % kSessionSlots);
-    ServerSlot& slot = state_.sessions[session].server->slots[index];
+    ServerSlot& slot = state_.sessions[session].served[index];
     const auto number = static_cast<std::uint32_t>(h.number);
     const bool request = static_cast<PacketKind>(h.kind) == PacketKind::request;
     if (slot.used && h.request < slot.number) {
@@ -138,7 +168,7 @@ class RpcServer {
       data = slot.request.data;
     }
     if (number + 1 < total) return sender_.transmit({slot.number, number, session, index, PacketKind::credit_return});
-    handle(session, index, slot, data);
+    handle(session, slot, data);
   }
 
  private:
@@ -148,11 +178,16 @@ class RpcServer {
     bool keeps_data = false;
   };
 
-  ServerSlot& slot_of(const RpcHandle& handle) { return state_.sessions[handle.session].server->slots[handle.slot]; }
+  // Nothing handles requests of the type.
+  static void unserved(void* server, const RpcRequest&) {
+    RpcCounts& counts = static_cast<RpcServer*>(server)->state_.counts;
+    --counts.handled;
+    ++counts.unknown;
+  }
 
   // The request before it in the slot is over: its response has arrived.
   void begin_request(ServerSlot& slot, const PacketHeader& h) {
-    if (slot.owns_response) pool_.free(slot.response);
+    if (slot.owns_response) pool_.free(std::exchange(slot.response, slot.preallocated));
     if (slot.request.data != nullptr) pool_.free(slot.request);
     slot.owns_response = false;
     slot.request = {};
@@ -167,6 +202,20 @@ class RpcServer {
       slot.request = pool_.allocate(slot.request_bytes);
       state_.charge(options_.costs.allocate);
     }
+    slot.plain = slot.request.data == nullptr && slot.response.data != nullptr && !state_.work.measured() &&
+                 options_.control != RpcControl::dcqcn;
+  }
+  [[gnu::noinline]] void respond_slowly(ServerSlot& slot, const RpcHandle& handle) {
+    slot.in_use = false;
+    if (slot.request.data != nullptr) pool_.free(std::exchange(slot.request, {}));
+    sender_.transmit({slot.number, slot.request_packets - 1, handle.session, handle.index(), PacketKind::response});
+  }
+  [[gnu::noinline]] void allocate_response(ServerSlot& slot, std::uint32_t bytes) {
+    if (slot.owns_response) pool_.free(slot.response);
+    slot.response = pool_.allocate(bytes);
+    slot.owns_response = true;
+    slot.plain = false;
+    state_.charge(options_.costs.allocate);
   }
 
   // A packet that was taken before arrives again: its answer may be lost.
@@ -175,20 +224,17 @@ class RpcServer {
       sender_.transmit({slot.number, number, session, index, PacketKind::credit_return});
     } else if (slot.responded) {
       slot.repeated = true;
+      slot.plain = false;
       sender_.transmit({slot.number, number, session, index, PacketKind::response});
     }
   }
 
-  void handle(std::uint16_t session, std::uint8_t index, ServerSlot& slot, const std::byte* data) {
+  void handle(std::uint16_t session, ServerSlot& slot, const std::byte* data) {
     const Handler& handler = handlers_[slot.type];
-    if (handler.function == nullptr) [[unlikely]] {
-      ++state_.counts.unknown;
-      return;
-    }
     ++state_.counts.handled;
     slot.in_use = handler.keeps_data;
     const WorkBlock work(state_.work, RpcWork::handler);
-    handler.function(handler.context, {{session, index, slot.number}, slot.type, data, slot.request_bytes});
+    handler.function(handler.context, {{&slot, slot.number, session}, slot.type, data, slot.request_bytes});
   }
 
   PacketSender<Transport>& sender_;

@@ -37,25 +37,62 @@ struct RpcCall {
   std::uint64_t tag = 0;
 };
 
+// Requests on their way, in a ring that begins and ends at an element of its own.
+struct ActiveRequest {
+  ActiveRequest* previous = this;
+  ActiveRequest* following = this;
+
+  ActiveRequest() = default;
+  ActiveRequest(const ActiveRequest&) = delete;
+  ActiveRequest& operator=(const ActiveRequest&) = delete;
+
+  void insert(ActiveRequest& next) {
+    next.previous = this;
+    next.following = following;
+    following->previous = &next;
+    following = &next;
+  }
+  void remove() {
+    previous->following = following;
+    following->previous = previous;
+  }
+};
+
 // A request on its way. Invariant: num_rx <= num_tx.
-struct ClientSlot {
+struct ClientSlot : ActiveRequest {
+  // While the only packet of the request is on its way and was sent once: the second header word of the response to it
+  // (PacketWords). Otherwise 0.
+  std::uint64_t expected = 0;
+  std::uint64_t number = 0;  // of the request; number % kSessionSlots is the slot
   RpcCall call;
-  std::uint64_t number = 0;            // of the request; number % kSessionSlots is the slot
+  Picos sent_first{0};  // when packet 0 was
+  // Time of the last packet received, of the last time-out, or when a packet that was held back left.
+  Picos progress{0};
   std::uint32_t request_packets = 0;   // n
   std::uint32_t response_packets = 0;  // k; 1 until the first packet tells
   std::uint32_t num_tx = 0;            // packets sent, requests for response included
   std::uint32_t num_rx = 0;            // packets received in order
   std::uint32_t sent_before = 0;       // packets below this number are sent again
-  std::uint32_t held = 0;              // packets that wait in the rate limiter or for room in the send queue
   std::uint32_t timeouts = 0;          // in a row, without progress
-  // Time of the last packet received, of the last time-out, or when a packet that was held back left.
-  Picos progress{0};
-  bool active = false;
-  bool waits = false;              // for credits
-  ClientSlot* previous = nullptr;  // among the active ones of the endpoint
-  ClientSlot* following = nullptr;
+  std::uint32_t held = 0;              // packets that wait in the rate limiter or for room in the send queue
   std::uint16_t session = 0;
-  std::vector<Picos> sent_at;  // of packet i at place i % credits
+  bool active = false;
+  bool waits = false;             // for credits
+  std::vector<Picos> sent_later;  // when packet i > 0 was, at place i % credits; empty until there is one
+  ClientSlot* next_free = nullptr;
+
+  // When packet `packet` was last sent.
+  Picos sent_at(std::uint32_t packet) const {
+    return packet == 0 ? sent_first : sent_later[packet % sent_later.size()];
+  }
+  void note_sent(std::uint32_t packet, std::uint32_t credits, Picos now) {
+    if (packet == 0) {
+      sent_first = now;
+    } else {
+      if (sent_later.empty()) sent_later.resize(credits);
+      sent_later[packet % credits] = now;
+    }
+  }
 
   std::uint32_t packets() const { return request_packets + response_packets - 1; }
   // Packets that may be sent by now: requests for response follow the first packet of the response.
@@ -63,48 +100,47 @@ struct ClientSlot {
 };
 
 struct ClientSession {
-  std::array<ClientSlot, kSessionSlots> slots;
-  std::array<std::uint8_t, kSessionSlots> free{};  // a stack
-  std::uint32_t free_count = 0;
+  std::unique_ptr<ClientSlot[]> slots;                // kSessionSlots, from the first call on
+  ClientSlot* free = nullptr;                         // a stack, by ClientSlot::next_free
   std::array<std::uint8_t, kSessionSlots> waiting{};  // slots that wait for credits, in order: a ring
   std::uint32_t waiting_head = 0, waiting_count = 0;
   std::vector<RpcCall> backlog;  // calls that wait for a slot: those from backlog_head on
   std::size_t backlog_head = 0;
   std::uint32_t credits = 0;
+  bool limited = false;   // packets of requests pass through the rate limiter
+  Picos steady_below{0};  // an answer without a mark after a shorter round trip does not change the rate
   RateControl rate;
   Picos next_due{0};  // of the rate limiter
 
   explicit ClientSession(const RpcOptions& options) : rate(options) {}
 };
 
-// A request at the server. Its response stays until the next request in the slot arrives.
+// A request at the server. Its response stays until the next request in the slot arrives. Slots stay as long as the
+// endpoint.
 struct ServerSlot {
   std::uint64_t number = 0;  // of the request; valid if `used`
   std::uint32_t request_bytes = 0;
   std::uint32_t request_packets = 0;
   std::uint32_t num_rx = 0;  // packets taken in order: of the request, and requests for response
+  std::uint8_t type = 0;
   bool used = false;
   bool responded = false;
   bool owns_response = false;  // `response` is not the preallocated buffer
   bool repeated = false;       // a response packet was sent again: those that follow are flushed
   bool in_use = false;         // a worker reads the request and fills the response
   bool marked = false;         // the next answer tells the client that a packet was marked
-  std::uint8_t type = 0;
-  MessageBuffer request;  // of several packets, or copied; data is null if there is none
-  MessageBuffer response;
+  bool plain = false;          // the next request of one packet may take the short way (RpcServer::take_expected)
+  MessageBuffer response;      // data is null if there is none
+  MessageBuffer request;       // of several packets, or copied; data is null if there is none
   MessageBuffer preallocated;  // data is null if there is none
 };
 
-struct ServerSession {
-  std::array<ServerSlot, kSessionSlots> slots;
-};
-
 // This endpoint's end of a session.
-struct SessionEnd {
+struct alignas(64) SessionEnd {
   UdAddress peer{};
-  std::uint16_t remote = 0;               // its number at the peer
-  std::unique_ptr<ClientSession> client;  // one of the two
-  std::unique_ptr<ServerSession> server;
+  PacketWords header;  // of each packet that is the only one of its message: without type, bytes and request
+  std::unique_ptr<ClientSession> client;  // one of the two: it sends requests,
+  std::unique_ptr<ServerSlot[]> served;   // or it answers them, in kSessionSlots slots
 };
 
 // What the parts of an endpoint share.

@@ -32,12 +32,9 @@ class WorkTimes {
   bool measured() const { return clock_ != nullptr; }
 
   // The work is `work` from now on. Returns what it was.
-  RpcWork turn(RpcWork work) {
-    if (clock_ != nullptr) {
-      const Picos now = clock_(node_);
-      add(now - since_);
-      since_ = now;
-    }
+  [[gnu::always_inline]] RpcWork turn(RpcWork work) {
+    if (clock_ != nullptr) [[unlikely]]
+      add_since();
     return std::exchange(work_, work);
   }
   // Declares time for the present work.
@@ -53,6 +50,11 @@ class WorkTimes {
   void clear() { times_ = {}; }
 
  private:
+  [[gnu::noinline]] void add_since() {
+    const Picos now = clock_(node_);
+    add(now - since_);
+    since_ = now;
+  }
   void add(Picos time) {
     if (work_ != RpcWork::other) times_[static_cast<std::size_t>(work_)] += time;
   }
@@ -68,8 +70,8 @@ class WorkTimes {
 // Work of one kind until the end of a block.
 class WorkBlock {
  public:
-  WorkBlock(WorkTimes& times, RpcWork work) : times_(times), before_(times.turn(work)) {}
-  ~WorkBlock() { times_.turn(before_); }
+  [[gnu::always_inline]] WorkBlock(WorkTimes& times, RpcWork work) : times_(times), before_(times.turn(work)) {}
+  [[gnu::always_inline]] ~WorkBlock() { times_.turn(before_); }
   WorkBlock(const WorkBlock&) = delete;
   WorkBlock& operator=(const WorkBlock&) = delete;
 

@@ -265,7 +265,7 @@ TEST(RpcProtocol, SurvivesForgedPackets) {
   for (std::uint64_t id = 1; id <= 100; ++id) {
     pair.client.send(0, id, 250, 350, 400);
     for (int i = 0; i < 200; ++i) {
-      std::vector<std::byte> packet(below(130));
+      std::vector<std::byte> packet(below(kPacketHeaderBytes + 100 + 1));
       PacketHeader h{};
       h.type = below(3) & 0xff;
       h.bytes = below(i % 50 == 0 ? 1u << 24 : 600) & 0xffffff;

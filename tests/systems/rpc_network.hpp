@@ -67,11 +67,13 @@ class NetworkPort {
   }
   template <class Take>
   int receive(RunEnd&, Take&& take) {
-    const std::vector<Arrived> packets(arrived_.begin(), arrived_.end());
+    std::vector<Arrived> packets(arrived_.begin(), arrived_.end());
     arrived_.clear();
-    for (const auto& [bytes, marked] : packets) {
+    for (auto& [bytes, marked] : packets) {
       marked_ = marked;
-      take(bytes.data(), static_cast<std::uint32_t>(bytes.size()));
+      const auto length = static_cast<std::uint32_t>(bytes.size());
+      bytes.resize(std::max<std::size_t>(length, kPacketHeaderBytes));
+      take(bytes.data(), length);
     }
     return static_cast<int>(packets.size());
   }

@@ -239,17 +239,15 @@ TEST(RpcDcqcn, FallsToItsLowestRate) {
 TEST(RpcRateControl, BypassesAnswersThatCannotChangeTheLinkRate) {
   RpcOptions options = dcqcn_at(4e9);
   RateControl dcqcn(options);
-  EXPECT_TRUE(dcqcn.stays_at_link_rate(Picos(900'000'000), false));
-  EXPECT_FALSE(dcqcn.stays_at_link_rate(Picos(0), true));
+  EXPECT_EQ(dcqcn.steady_below(), Picos::max());
   dcqcn.sample(Picos(0), true, Picos(0), Picos(1));
-  EXPECT_FALSE(dcqcn.stays_at_link_rate(Picos(0), false)) << "it is below link rate";
+  EXPECT_LT(dcqcn.steady_below(), Picos(0)) << "it is below link rate";
   options.control = RpcControl::timely;
   options.timely.link = {4e9};
   RateControl timely(options);
-  EXPECT_TRUE(timely.stays_at_link_rate(options.timely.low, true));
-  EXPECT_FALSE(timely.stays_at_link_rate(options.timely.low + Picos(1), false));
+  EXPECT_EQ(timely.steady_below(), options.timely.low);
   timely.sample(Picos(2'000'000'000), false, Picos(0), Picos(10'000'000'000));
-  EXPECT_FALSE(timely.stays_at_link_rate(Picos(1), false)) << "it is below link rate";
+  EXPECT_LT(timely.steady_below(), Picos(0)) << "it is below link rate";
 }
 
 // RFC 3168, figure 1: the two lowest bits of the traffic class; 3 is a mark.
