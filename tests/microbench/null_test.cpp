@@ -8,6 +8,7 @@
 #include "common/error.hpp"
 #include "microbench/run/node_run.hpp"
 #include "microbench/run/runner.hpp"
+#include "systems/rpc_rate/rpc_benchmark.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "verbs/null/provider.hpp"
 
@@ -134,8 +135,8 @@ TEST(Null, RefusesDatagramsOverTheMtu) {
 }
 
 #ifdef VERBSCOPE_COUNT_ALLOCATIONS
-// Counts what the statements of a thread's loop allocate: one batch, then the drain.
-std::uint64_t allocations_of(const Benchmark& benchmark, const OptionSet& set) {
+// Counts what the statements of a thread's loop allocate. In the phase `stop` they do one batch, then the drain.
+std::uint64_t allocations_of(const Benchmark& benchmark, const OptionSet& set, Phase phase = Phase::stop) {
   NullProvider provider;
   FabricFacts facts;
   facts.alone = true;
@@ -144,7 +145,7 @@ std::uint64_t allocations_of(const Benchmark& benchmark, const OptionSet& set) {
   run.connect_alone();
   HostNode node;
   RunControl control;
-  control.phase = Phase::stop;
+  control.phase = phase;
   control.quit = benchmark.draft().operation.driver == Side::client;
   allocations = 0;
   counting = true;
@@ -164,6 +165,20 @@ TEST(Null, TheDataPathAllocatesNothing) {
     test::OneSidedBenchmark benchmark;
     const OptionSet set(std::string("--fabric null ") + line, &benchmark);
     EXPECT_EQ(allocations_of(benchmark, set), 0u) << line;
+  }
+}
+
+// Sessions get their slots at their first call; what follows allocates nothing.
+TEST(Null, RpcsAllocateNothing) {
+  const auto allocations_of_rpcs = [](const std::string& options, int requests) {
+    RpcBenchmark benchmark({.description = {"rpc_rate", "For tests."}});
+    const OptionSet set(
+        "--fabric null --machines 17 --batch 16 --outstanding 16 " + options + " -n " + std::to_string(requests),
+        &benchmark);
+    return allocations_of(benchmark, set, Phase::measure);
+  };
+  for (const char* options : {"--serve peers", "--serve server", "--cc timely"}) {
+    EXPECT_EQ(allocations_of_rpcs(options, 16 * 400), allocations_of_rpcs(options, 16 * 100)) << options;
   }
 }
 
