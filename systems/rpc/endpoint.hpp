@@ -21,7 +21,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/error.hpp"
 #include "machine/node.hpp"
 #include "microbench/bench/control.hpp"
 #include "systems/rpc/packet.hpp"
@@ -30,6 +29,7 @@
 #include "systems/rpc/rpc_options.hpp"
 #include "systems/rpc/rpc_server.hpp"
 #include "systems/rpc/session.hpp"
+#include "systems/rpc/sessions.hpp"
 
 namespace verbscope {
 
@@ -55,36 +55,37 @@ class RpcEndpoint {
         options_(options),
         sender_(transport, state_, pool.cut(), options),
         client_(sender_, state_, pool.cut(), options),
-        server_(sender_, state_, pool, options) {}
+        server_(sender_, state_, pool, options),
+        sessions_(transport, sender_, client_, server_, state_, options) {}
   RpcEndpoint(const RpcEndpoint&) = delete;
   RpcEndpoint& operator=(const RpcEndpoint&) = delete;
 
   // Opens a session whose requests go to `to`, where it has the number `remote`. Returns its number here. Throws Error
   // if the receive queue is too short for another session.
   std::uint16_t open_client(const UdAddress& to, std::uint16_t remote) {
-    const std::uint16_t number = open(to, PacketWords::of(PacketKind::request, remote));
-    state_.sessions[number].client = client_.make_session();
+    const std::uint16_t number = sessions_.reserve().number;
+    sessions_.connect(number, to, {remote, kUsualEpoch});
     return number;
   }
   // Opens a session whose requests come from `from`, where it has the number `remote`.
   std::uint16_t open_server(const UdAddress& from, std::uint16_t remote) {
-    const std::uint16_t number = open(from, PacketWords::of(PacketKind::response, remote));
-    state_.sessions[number].served = server_.make_slots();
-    return number;
+    return sessions_.accept(from, {remote, kUsualEpoch}).number;
   }
+  // Opens, fails and closes sessions whose ends ask each other for their names.
+  RpcSessions<Transport>& sessions() { return sessions_; }
 
   // Requests of this type are handled by `handler`, on this thread.
   void serve(std::uint8_t type, RpcHandler handler, void* context, RequestLife life = RequestLife::until_return) {
     server_.serve(type, handler, context, life);
   }
 
-  // Sends a request in a session of open_client(). If all slots are in use it waits for one.
+  // Sends a request in a session of open_client() or reserve(). If all slots are in use it waits for one.
   [[gnu::always_inline]] void call(std::uint16_t session, const RpcCall& call) {
     client_.call(state_.sessions[session], session, call);
   }
 
   // The buffer for a response of `bytes` bytes to a request; the handler fills it, or whoever answers later. Null: the
-  // client has given the request up.
+  // session is closed or the client has given the request up: it needs no answer.
   [[gnu::always_inline]] MessageBuffer* response(const RpcHandle& handle, std::uint32_t bytes) {
     return server_.response(handle, bytes);
   }
@@ -105,17 +106,16 @@ class RpcEndpoint {
   int pass(N& node, RunEnd& end) {
     stamp(node);
     const WorkBlock work(state_.work, RpcWork::send);
-    sender_.send_deferred();
-    if (state_.flush_due && !flush(node, end)) [[unlikely]]  // before the response to an earlier copy is taken
-      return -1;
     state_.work.turn(RpcWork::receive);
     const int received = options_.batched_stamps ? receive(end) : receive_stamped(node, end);
     if (received < 0) return -1;
     if (received == 0) state_.work.skip();  // a poll in vain is not work of a request
     state_.work.turn(RpcWork::send);
+    sender_.send_deferred();  // after the responses: copies of requests leave before the next ones arrive
     sender_.send_due();
     if (state_.now >= scan_at_) [[unlikely]] {
       client_.resend_lost();
+      sessions_.fail_expired();
       scan_at_ = state_.now + options_.rto / 10;
     }
     state_.work.turn(RpcWork::send);
@@ -133,9 +133,9 @@ class RpcEndpoint {
   }
 
   // True if no request is outstanding and no packet waits to be sent.
-  bool drained() const { return client_.idle() && sender_.idle(); }
+  bool drained() const { return client_.idle() && sender_.idle() && state_.ending.empty(); }
   // When the rate limiter or the scan for lost packets must run, if nothing arrives before.
-  Picos wake_at() const { return std::min(scan_at_, sender_.next_due()); }
+  Picos wake_at() const { return state_.flush_due ? state_.now : std::min(scan_at_, sender_.next_due()); }
   Picos now() const { return state_.now; }  // the last time stamp
 
   // Declares work of a handler or a continuation; costs nothing on a host.
@@ -159,21 +159,15 @@ class RpcEndpoint {
   const ClientSession& client(std::uint16_t session) const { return *state_.sessions[session].client; }
 
  private:
-  // Waits until the adapter has sent all packets.
+  // Waits until the adapter has sent all packets, and ends the sessions that wait for it.
   template <Node N>
   bool flush(N& node, RunEnd& end) {
-    state_.flush_due = false;
+    const bool prepared = sessions_.prepare_flush();
     ++state_.counts.flushes;
-    return transport_.flush(node, end);
-  }
-
-  std::uint16_t open(const UdAddress& peer, const PacketWords& header) {
-    if (state_.sessions.size() >= options_.most_sessions()) {
-      fail("{} sessions: at most {}, because each has {} credits and the receive queue {} RECVs",
-           state_.sessions.size() + 1, options_.most_sessions(), options_.credits, options_.recvs);
-    }
-    state_.sessions.push_back({peer, header, nullptr, nullptr});
-    return static_cast<std::uint16_t>(state_.sessions.size() - 1);
+    state_.flush_due = !prepared;
+    if (!transport_.flush(node, end)) return false;
+    if (prepared) sessions_.end_flushed();
+    return true;
   }
 
   template <Node N>
@@ -222,9 +216,9 @@ class RpcEndpoint {
     const PacketHeader h = load_header(packet);
     const auto kind = static_cast<PacketKind>(h.kind);
     const bool to_server = kind == PacketKind::request || kind == PacketKind::request_for_response;
-    if (h.magic != kPacketMagic || h.session >= state_.sessions.size() ||
-        to_server == (state_.sessions[h.session].client != nullptr)) {
-      ++state_.counts.unknown;
+    if (h.session >= state_.sessions.size() || h.epoch != state_.sessions[h.session].epoch() ||
+        (to_server ? state_.sessions[h.session].served == nullptr : state_.sessions[h.session].client == nullptr)) {
+      ++state_.counts.strange;
       return;
     }
     if (to_server) {
@@ -243,6 +237,7 @@ class RpcEndpoint {
   PacketSender<Transport> sender_;
   RpcClient<Transport> client_;
   RpcServer<Transport> server_;
+  RpcSessions<Transport> sessions_;
   Picos scan_at_{0};  // for lost packets
 };
 

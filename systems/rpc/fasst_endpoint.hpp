@@ -168,7 +168,7 @@ class FasstEndpoint {
     h.session = peer.remote;
     h.kind = static_cast<std::uint8_t>(kind) & 3;
     h.request = number & kNumberMask;
-    h.magic = kPacketMagic;
+    h.epoch = kUsualEpoch;
     std::byte* const header = message.header(0);
     std::memcpy(header, &h, sizeof h);
     transport_.append(peer.address, header, message.data, message.bytes, message.lkey);
@@ -179,7 +179,7 @@ class FasstEndpoint {
     ++counts_.packets_received;
     const PacketHeader h = bytes < kPacketHeaderBytes ? PacketHeader{} : load_header(packet);
     const auto kind = static_cast<PacketKind>(h.kind);
-    if (h.magic != kPacketMagic || h.session >= peers_.size() || h.bytes + kPacketHeaderBytes != bytes) [[unlikely]] {
+    if (h.epoch != kUsualEpoch || h.session >= peers_.size() || h.bytes + kPacketHeaderBytes != bytes) [[unlikely]] {
       ++counts_.unknown;
     } else if (kind == PacketKind::request) {
       handle(h, packet + kPacketHeaderBytes);

@@ -27,14 +27,23 @@ struct PacketHeader {
   std::uint64_t kind : 2;
   std::uint64_t number : 14;
   std::uint64_t request : 44;  // its number in the session
-  std::uint64_t magic : 4;
-  std::uint64_t marked : 1;  // an answer: a switch had marked a packet that it answers
-  std::uint64_t unused : 15;
+  std::uint64_t epoch : 16;    // of the session at the receiver
+  std::uint64_t marked : 1;    // an answer: a switch had marked a packet that it answers
+  std::uint64_t unused : 3;
 };
 inline constexpr std::uint32_t kPacketHeaderBytes = 16;
 static_assert(sizeof(PacketHeader) == kPacketHeaderBytes);
-inline constexpr std::uint32_t kPacketMagic = 11;
 inline constexpr std::uint64_t kRequestNumbers = std::uint64_t{1} << 44;
+
+// How an end of a session is named in the packets to it. Each session with the same number has another epoch, so that
+// packets of an earlier one are recognised. A restarted process begins with a random epoch.
+struct SessionName {
+  std::uint16_t number = 0;
+  std::uint16_t epoch = 0;
+  bool operator==(const SessionName&) const = default;
+};
+// Of ends whose peers know their numbers without asking.
+inline constexpr std::uint16_t kUsualEpoch = 0xb7e1;
 
 // A request and its response together have fewer packets than numbers exist.
 inline constexpr std::uint32_t kMaxMessagePackets = 1u << 13;
@@ -64,10 +73,12 @@ struct PacketWords {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
 
-  // Packet 0 of this kind, without data.
-  static constexpr PacketWords of(PacketKind kind, std::uint16_t session) {
-    return {std::uint64_t{session} << 32 | static_cast<std::uint64_t>(kind) << 48, std::uint64_t{kPacketMagic} << 44};
+  // Packet 0 of this kind to this end, without data.
+  static constexpr PacketWords of(PacketKind kind, const SessionName& to) {
+    return {std::uint64_t{to.number} << 32 | static_cast<std::uint64_t>(kind) << 48, second_of(to.epoch)};
   }
+  // The second word of packets to an end of this epoch, without the number of the request.
+  static constexpr std::uint64_t second_of(std::uint16_t epoch) { return std::uint64_t{epoch} << 44; }
   // The same for a request and a message.
   constexpr PacketWords with(std::uint8_t type, std::uint32_t bytes, std::uint64_t request) const {
     return {first | type | std::uint64_t{bytes} << 8, second | request};
@@ -75,6 +86,7 @@ struct PacketWords {
   constexpr std::uint8_t type() const { return static_cast<std::uint8_t>(first); }
   constexpr std::uint32_t bytes() const { return static_cast<std::uint32_t>(first) >> 8; }
   constexpr std::uint16_t session() const { return static_cast<std::uint16_t>(first >> 32); }
+  constexpr std::uint16_t epoch() const { return static_cast<std::uint16_t>(second >> 44); }
   // Whether it is packet 0 of this kind.
   constexpr bool is_first(PacketKind kind) const { return first >> 48 == static_cast<std::uint64_t>(kind); }
 };

@@ -81,6 +81,17 @@ class PacketSender {
     settle();
   }
 
+  // Drops the packets of a session that wait. Their slots must not count them any more.
+  void forget(std::uint16_t session) {
+    const auto of_session = [session](const OutgoingPacket& packet) { return packet.session == session; };
+    wheel_.remove(of_session);
+    state_.limiter.set(wheel_.size(), state_.now);
+    deferred_.erase(deferred_.begin(),
+                    deferred_.begin() + static_cast<std::ptrdiff_t>(std::exchange(deferred_head_, 0)));
+    std::erase_if(deferred_, of_session);
+    settle();
+  }
+
   bool idle() const { return wheel_.size() == 0 && deferred_.empty(); }
   // When a packet is due; the latest time if there is none.
   Picos next_due() const { return wheel_.size() == 0 ? Picos::max() : wheel_.next_due(); }
@@ -118,7 +129,7 @@ class PacketSender {
     h.kind = static_cast<std::uint8_t>(packet.kind) & 3;
     h.number = packet.number & 0x3fff;
     h.request = packet.request & (kRequestNumbers - 1);
-    h.magic = kPacketMagic;
+    h.epoch = end.header.epoch();
     if (is_of_client(packet)) {
       ClientSlot& slot = client_slot(packet);
       slot.note_sent(packet.number, options_.credits, state_.now);

@@ -18,12 +18,53 @@ class RpcClient {
   RpcClient(PacketSender<Transport>& sender, EndpointState& state, const PacketCut& cut, const RpcOptions& options)
       : sender_(sender), state_(state), cut_(cut), options_(options) {}
 
-  // The client's end of a session.
+  // The client's end of a session. Its calls wait until begin().
   std::unique_ptr<ClientSession> make_session() const {
     auto session = std::make_unique<ClientSession>(options_);
     session->credits = options_.credits;
     settle_rate(*session);
     return session;
+  }
+
+  // The peer has answered: the session is open.
+  void begin(SessionEnd& end, std::uint16_t number) {
+    ClientSession& s = *end.client;
+    s.phase = ClientPhase::open;
+    unsent_ -= s.backlog.size();
+    for (const RpcCall& waiting : std::exchange(s.backlog, {})) call(end, number, waiting);
+  }
+  // The session has failed: nothing of it is sent or received any more. Its packets are out of the rate limiter.
+  void fail(ClientSession& s) {
+    if (s.phase == ClientPhase::connecting) unsent_ -= s.backlog.size();
+    s.phase = ClientPhase::failed;
+    s.free = nullptr;
+    state_.credit_waits.set(state_.credit_waits.length() - s.waiting_count, state_.now);
+    s.waiting_count = 0;
+    s.credits = options_.credits;
+    for (std::uint32_t i = 0; s.slots != nullptr && i < kSessionSlots; ++i) {
+      ClientSlot& slot = s.slots[i];
+      slot.num_tx = slot.num_rx;
+      slot.held = 0;
+      slot.waits = false;
+      slot.expected = 0;
+    }
+  }
+  // Ends all calls of a failed session, in their order. No queue has their packets.
+  void end_calls(ClientSession& s) {
+    std::vector<ClientSlot*> slots;
+    for (std::uint32_t i = 0; s.slots != nullptr && i < kSessionSlots; ++i) {
+      if (s.slots[i].active) slots.push_back(&s.slots[i]);
+    }
+    std::ranges::sort(slots, {}, &ClientSlot::number);
+    std::vector<RpcCall> over;
+    for (ClientSlot* slot : slots) {
+      slot->active = false;
+      slot->remove();
+      over.push_back(slot->call);
+    }
+    while (s.backlog_head < s.backlog.size()) over.push_back(next_of_backlog(s));
+    state_.counts.answered += over.size();
+    for (const RpcCall& call : over) call.done(call.context, call.tag, RpcStatus::no_answer);
   }
 
   // `end`: a session of this endpoint as client, with this number.
@@ -75,8 +116,9 @@ class RpcClient {
       ++state_.counts.unknown;
       return;
     }
-    // A copy of the request is in the rate limiter: after this response the caller would own its bytes.
-    if (number + 1 == slot.request_packets && slot.held > 0) {
+    // A copy of the request is in the rate limiter, or not posted yet: after this response the caller would own its
+    // bytes.
+    if (number + 1 == slot.request_packets && (slot.held > 0 || (slot.sent_before > 0 && state_.flush_due))) {
       ++state_.counts.dropped_for_limiter;
       return;
     }
@@ -95,7 +137,7 @@ class RpcClient {
   }
 
   // Go-back-N: packets without an answer for a time-out are sent again (section 5.3). Requests that wait for credits
-  // or in the rate limiter are not late.
+  // or in the rate limiter are not late. Sessions with too many time-outs in a row are added to `expired`.
   void resend_lost() {
     for (ActiveRequest *at = active_.following, *following; at != &active_; at = following) {
       following = at->following;
@@ -112,20 +154,34 @@ class RpcClient {
       slot->sent_before = std::max(slot->sent_before, slot->num_tx);
       slot->num_tx = slot->num_rx;
       if (++slot->timeouts > options_.most_timeouts) {
-        finish(end, *slot, RpcStatus::no_answer);  // all copies have left: packets sent again were flushed
+        state_.expired.push_back(slot->session);
       } else {
         send_more(s, *slot);
       }
     }
   }
 
-  bool idle() const { return active_.following == &active_; }
+  bool idle() const { return active_.following == &active_ && unsent_ == 0; }
 
  private:
-  // No slot is free: the first call makes them, others wait.
+  static RpcCall next_of_backlog(ClientSession& s) {
+    const RpcCall call = s.backlog[s.backlog_head++];
+    if (s.backlog_head == s.backlog.size()) {
+      s.backlog.clear();
+      s.backlog_head = 0;
+    }
+    return call;
+  }
+
+  // No slot is free: the first call of an open session makes them, others wait.
   [[gnu::noinline]] void call_later(SessionEnd& end, std::uint16_t number, const RpcCall& call) {
     ClientSession& s = *end.client;
-    if (s.slots != nullptr) return s.backlog.push_back(call);
+    if (s.slots != nullptr || s.phase != ClientPhase::open) {
+      s.backlog.push_back(call);
+      if (s.phase == ClientPhase::connecting) ++unsent_;
+      if (s.phase == ClientPhase::failed) state_.end_later(number);
+      return;
+    }
     s.slots = std::make_unique<ClientSlot[]>(kSessionSlots);
     for (std::uint32_t i = kSessionSlots; i-- > 0;) {
       ClientSlot& slot = s.slots[i];
@@ -150,7 +206,7 @@ class RpcClient {
     if (request.bytes <= cut_.data && s.credits > 0 && !s.limited && sender_.may_send_only()) [[likely]] {
       --s.credits;
       const PacketWords h = end.header.with(call.type, request.bytes, slot.number);
-      slot.expected = h.second;
+      slot.expected = end.own | slot.number;
       sender_.send_only(end, h, request);
     } else {
       slot.request_packets = cut_.packets(request.bytes);
@@ -275,12 +331,7 @@ class RpcClient {
   // The next request that waits for a slot takes this one.
   [[gnu::noinline]] void finish_and_start(SessionEnd& end, ClientSession& s, ClientSlot& slot, RpcStatus status) {
     const RpcCall over = slot.call;
-    const RpcCall following = s.backlog[s.backlog_head++];
-    if (s.backlog_head == s.backlog.size()) {
-      s.backlog.clear();
-      s.backlog_head = 0;
-    }
-    start(end, s, slot, following);
+    start(end, s, slot, next_of_backlog(s));
     over.done(over.context, over.tag, status);
   }
 
@@ -288,7 +339,8 @@ class RpcClient {
   EndpointState& state_;
   const PacketCut cut_;
   const RpcOptions& options_;
-  ActiveRequest active_;  // requests without a response; this one is none
+  ActiveRequest active_;    // requests without a response; this one is none
+  std::size_t unsent_ = 0;  // calls that wait until their session is open
 };
 
 }  // namespace verbscope

@@ -6,6 +6,7 @@
 
 #include "common/histogram.hpp"
 #include "common/units.hpp"
+#include "systems/rpc/packet.hpp"
 #include "systems/rpc/timely.hpp"
 #include "wire/dcqcn.hpp"
 
@@ -29,10 +30,11 @@ struct RpcCosts {
 enum class RpcControl : std::uint8_t { none, timely, dcqcn };
 
 struct RpcOptions {
-  std::uint32_t credits = 32;        // of a session (eRPC, section 4.3.1)
-  std::uint32_t recvs = 4096;        // that are always posted: at least `credits` per session
-  Picos rto{5'000'000'000};          // packets without an answer for this long are sent again (section 5.2.3)
-  std::uint32_t most_timeouts = 20;  // in a row, at least 1; a request has no answer after one more
+  std::uint32_t credits = 32;               // of a session (eRPC, section 4.3.1)
+  std::uint32_t recvs = 4096;               // that are always posted: at least `credits` per session
+  Picos rto{5'000'000'000};                 // packets without an answer for this long are sent again (section 5.2.3)
+  std::uint32_t most_timeouts = 20;         // of a call in a row, at least 1; after one more its session fails
+  std::uint16_t first_epoch = kUsualEpoch;  // of each session number
   RpcControl control = RpcControl::none;
   TimelyParameters timely{};
   DcqcnParameters dcqcn{.min_rate = {TimelyParameters().floor}};  // lowest rate as with Timely
@@ -65,6 +67,7 @@ struct RpcCounts {
   std::uint64_t stale = 0;                // repeated or reordered packets, dropped
   std::uint64_t dropped_for_limiter = 0;  // responses while a copy of the request was in the rate limiter
   std::uint64_t unknown = 0;              // packets that no peer can have sent
+  std::uint64_t strange = 0;              // packets of no open session: of an earlier one, or of a stranger
   std::uint64_t credit_stalls = 0;        // requests that had to wait for credits
   std::uint64_t limited = 0;              // packets through the rate limiter
   std::uint64_t rate_updates = 0;
@@ -77,7 +80,7 @@ struct RpcCountKey {
   const char* name;  // in records
   std::uint64_t RpcCounts::*count;
 };
-inline constexpr std::array<RpcCountKey, 15> kRpcCounts = {{{"packets_sent", &RpcCounts::packets_sent},
+inline constexpr std::array<RpcCountKey, 16> kRpcCounts = {{{"packets_sent", &RpcCounts::packets_sent},
                                                             {"packets_received", &RpcCounts::packets_received},
                                                             {"answered", &RpcCounts::answered},
                                                             {"handled", &RpcCounts::handled},
@@ -86,6 +89,7 @@ inline constexpr std::array<RpcCountKey, 15> kRpcCounts = {{{"packets_sent", &Rp
                                                             {"stale", &RpcCounts::stale},
                                                             {"dropped_for_limiter", &RpcCounts::dropped_for_limiter},
                                                             {"unknown", &RpcCounts::unknown},
+                                                            {"strange", &RpcCounts::strange},
                                                             {"credit_stalls", &RpcCounts::credit_stalls},
                                                             {"limited", &RpcCounts::limited},
                                                             {"rate_updates", &RpcCounts::rate_updates},

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "systems/rpc/packet_sender.hpp"
 #include "systems/rpc/session.hpp"
@@ -45,11 +46,42 @@ class RpcServer {
 
   // The server's end of a session.
   std::unique_ptr<ServerSlot[]> make_slots() {
-    auto slots = std::make_unique<ServerSlot[]>(kSessionSlots);
+    std::unique_ptr<ServerSlot[]> slots;
+    if (used_slots_.empty()) {
+      slots = std::make_unique<ServerSlot[]>(kSessionSlots);
+    } else {
+      slots = std::move(used_slots_.back());
+      used_slots_.pop_back();
+    }
     for (std::uint32_t i = 0; options_.preallocate && i < kSessionSlots; ++i) {
       slots[i].response = slots[i].preallocated = pool_.allocate(cut_.data);
     }
     return slots;
+  }
+
+  // The session is closed: requests whose handlers run get no response, and their handles no longer match.
+  void abandon(ServerSlot* slots) const {
+    for (std::uint32_t i = 0; i < kSessionSlots; ++i) {
+      if (runs(slots[i])) slots[i].number |= kAbandoned;
+    }
+  }
+  // Frees the memory of a closed session but for running handlers. If there are none, takes the slots for another
+  // session, and returns true. No queue has its packets.
+  bool release(std::unique_ptr<ServerSlot[]>& slots) {
+    bool over = true;
+    for (std::uint32_t i = 0; i < kSessionSlots; ++i) {
+      ServerSlot& slot = slots[i];
+      if (runs(slot)) {
+        over = false;
+        continue;
+      }
+      if (slot.request.data != nullptr) pool_.free(slot.request);
+      if (slot.owns_response) pool_.free(slot.response);
+      if (slot.preallocated.data != nullptr) pool_.free(slot.preallocated);
+      slot = {};
+    }
+    if (over) used_slots_.push_back(std::move(slots));
+    return over;
   }
 
   void serve(std::uint8_t type, RpcHandler handler, void* context, RequestLife life) {
@@ -57,11 +89,13 @@ class RpcServer {
   }
 
   // The buffer for a response of `bytes` bytes to a request; the handler fills it, or whoever answers later. Null: the
-  // client has given the request up.
+  // session is closed or the client has given the request up: it needs no answer.
   [[gnu::always_inline]] MessageBuffer* response(const RpcHandle& handle, std::uint32_t bytes) {
     ServerSlot& slot = *handle.slot;
-    if (slot.number != handle.number) [[unlikely]]
+    if (slot.number != handle.number) [[unlikely]] {
+      note_abandoned(slot, handle);
       return nullptr;
+    }
     if ((!slot.plain && slot.response.data == nullptr) || bytes > slot.response.capacity) [[unlikely]]
       allocate_response(slot, bytes);
     slot.response.bytes = bytes;
@@ -71,7 +105,7 @@ class RpcServer {
   [[gnu::always_inline]] void respond(EndpointState& state, const RpcHandle& handle) {
     ServerSlot& slot = *handle.slot;
     if (slot.number != handle.number || slot.responded) [[unlikely]]
-      return;
+      return note_abandoned(slot, handle);
     slot.responded = true;
     if (slot.plain && sender_.may_send_only()) [[likely]] {
       const SessionEnd& end = state.sessions[handle.session];
@@ -88,7 +122,7 @@ class RpcServer {
     if (end.served == nullptr) [[unlikely]]
       return false;
     ServerSlot& slot = end.served[h.second % kSessionSlots];
-    const std::uint64_t number = h.second ^ end.header.second;  // kRequestNumbers or more without the magic number
+    const std::uint64_t number = h.second ^ end.own;  // kRequestNumbers or more in another epoch
     const Handler& handler = handlers_[h.type()];
     if (!slot.plain || number <= slot.number || number >= kRequestNumbers || h.bytes() != length || handler.keeps_data)
         [[unlikely]] {
@@ -130,7 +164,8 @@ class RpcServer {
         ++state_.counts.stale;
         return;
       }
-      if (slot.in_use) [[unlikely]] {  // the client has given up the request whose data a worker reads
+      // The client has given up the request whose data a worker reads, or a copy of the response is not posted yet.
+      if (slot.in_use || (slot.repeated && state_.flush_due)) [[unlikely]] {
         ++state_.counts.stale;
         return;
       }
@@ -183,6 +218,18 @@ class RpcServer {
     RpcCounts& counts = static_cast<RpcServer*>(server)->state_.counts;
     --counts.handled;
     ++counts.unknown;
+  }
+
+  // A handler has taken the request and not answered it.
+  bool runs(const ServerSlot& slot) const {
+    return slot.used && !slot.responded && slot.num_rx >= slot.request_packets &&
+           handlers_[slot.type].function != &unserved;
+  }
+  // The handler of a request of a closed session is over.
+  void note_abandoned(ServerSlot& slot, const RpcHandle& handle) {
+    if (slot.number != (handle.number | kAbandoned) || slot.responded) return;
+    slot.responded = true;
+    state_.end_later(handle.session);
   }
 
   // The request before it in the slot is over: its response has arrived.
@@ -242,7 +289,8 @@ class RpcServer {
   MessagePool& pool_;
   const PacketCut cut_;
   const RpcOptions& options_;
-  std::array<Handler, 256> handlers_{};  // by type
+  std::array<Handler, 256> handlers_{};                    // by type
+  std::vector<std::unique_ptr<ServerSlot[]>> used_slots_;  // of closed sessions, for later ones
 };
 
 }  // namespace verbscope

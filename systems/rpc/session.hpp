@@ -99,9 +99,16 @@ struct ClientSlot : ActiveRequest {
   std::uint32_t known() const { return num_rx < request_packets ? request_packets : packets(); }
 };
 
+enum class ClientPhase : std::uint8_t {
+  connecting,  // calls wait for the peer's answer
+  open,
+  failed,  // calls end with RpcStatus::no_answer
+};
+
 struct ClientSession {
+  ClientPhase phase = ClientPhase::connecting;
   std::unique_ptr<ClientSlot[]> slots;                // kSessionSlots, from the first call on
-  ClientSlot* free = nullptr;                         // a stack, by ClientSlot::next_free
+  ClientSlot* free = nullptr;                         // a stack, by ClientSlot::next_free; none unless open
   std::array<std::uint8_t, kSessionSlots> waiting{};  // slots that wait for credits, in order: a ring
   std::uint32_t waiting_head = 0, waiting_count = 0;
   std::vector<RpcCall> backlog;  // calls that wait for a slot: those from backlog_head on
@@ -114,6 +121,9 @@ struct ClientSession {
 
   explicit ClientSession(const RpcOptions& options) : rate(options) {}
 };
+
+// Set in the number of a request at the server whose session is closing, so that its handle no longer matches.
+inline constexpr std::uint64_t kAbandoned = std::uint64_t{1} << 63;
 
 // A request at the server. Its response stays until the next request in the slot arrives. Slots stay as long as the
 // endpoint.
@@ -138,9 +148,15 @@ struct ServerSlot {
 // This endpoint's end of a session.
 struct alignas(64) SessionEnd {
   UdAddress peer{};
-  PacketWords header;  // of each packet that is the only one of its message: without type, bytes and request
-  std::unique_ptr<ClientSession> client;  // one of the two: it sends requests,
+  PacketWords header;     // of each packet that is the only one of its message: without type, bytes and request
+  std::uint64_t own = 0;  // second word of the packets to this end, without the number of the request
+  std::unique_ptr<ClientSession> client;  // one of the two, or the number is free: it sends requests,
   std::unique_ptr<ServerSlot[]> served;   // or it answers them, in kSessionSlots slots
+  bool closing = false;                   // the number becomes free once nothing refers to the session
+  bool unflushed = false;                 // packets of the session may be in the send queue
+
+  std::uint16_t epoch() const { return PacketWords{0, own}.epoch(); }
+  void set_epoch(std::uint16_t epoch) { own = PacketWords::second_of(epoch); }
 };
 
 // What the parts of an endpoint share.
@@ -151,10 +167,18 @@ struct EndpointState {
   Picos cost{0};           // computing time that is declared, and not spent yet
   bool flush_due = false;  // a packet was sent again: nothing may refer to it when its response arrives
   WorkTimes work;
-  Occupancy limiter;       // packets in the rate limiter
-  Occupancy credit_waits;  // requests that wait for credits
-  Picos timed_out{0};      // sum over requests of the time without progress before each time-out
-  Picos counted_since{0};  // beginning of the counts and times
+  Occupancy limiter;                   // packets in the rate limiter
+  Occupancy credit_waits;              // requests that wait for credits
+  Picos timed_out{0};                  // sum over requests of the time without progress before each time-out
+  Picos counted_since{0};              // beginning of the counts and times
+  std::vector<std::uint16_t> expired;  // sessions that timed out in this pass
+  std::vector<std::uint16_t> ending;   // sessions with calls or memory to give back after the next flush
+
+  // Gives back the calls or the memory of a session once the send queue is flushed.
+  void end_later(std::uint16_t session) {
+    ending.push_back(session);
+    flush_due = true;
+  }
 
   // Declares computing time on a simulated machine.
   void charge(Picos time) {

@@ -43,6 +43,12 @@ class TimingWheel {
     }
   }
 
+  // Drops the packets for which `unwanted` is true.
+  template <class Unwanted>
+  void remove(Unwanted&& unwanted) {
+    for (std::vector<Entry>& slot : slots_) size_ -= std::erase_if(slot, unwanted);
+  }
+
   // When the next slot with packets is due; only if there are some.
   Picos next_due() const {
     std::int64_t at = next_;

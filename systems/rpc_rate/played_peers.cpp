@@ -41,7 +41,7 @@ void PlayedPeers::play(const DatagramTransport& transport, bool calling) {
     header.session = caller.session;
     header.kind = static_cast<std::uint8_t>(PacketKind::request) & 3;
     header.request = caller.next++ & ((std::uint64_t{1} << 44) - 1);
-    header.magic = kPacketMagic;
+    header.epoch = kUsualEpoch;
     deliver(header, request_bytes_, ++tag_);
   }
 }

@@ -129,7 +129,7 @@ TEST(FasstEndpoint, IgnoresStrangePackets) {
   pair.call(1);
   for (std::size_t bytes = 0; bytes < 40; ++bytes) pair.network.deliver(0, std::vector<std::byte>(bytes));
   PacketHeader h{};
-  h.magic = kPacketMagic;
+  h.epoch = kUsualEpoch;
   h.kind = static_cast<std::uint8_t>(PacketKind::response) & 3;
   h.request = 77;  // no slot has it
   std::vector<std::byte> packet(sizeof h);

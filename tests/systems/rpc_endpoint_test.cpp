@@ -228,7 +228,7 @@ TEST(RpcProtocol, TellsTheClientOnceOfAMark) {
   PacketHeader h{};  // of slot 0, and too old to be answered
   h.kind = static_cast<std::uint8_t>(PacketKind::request) & 3;
   h.number = 1;
-  h.magic = kPacketMagic;
+  h.epoch = kUsualEpoch;
   std::vector<std::byte> packet(sizeof h);
   std::memcpy(packet.data(), &h, sizeof h);
   pair.network.deliver(1, packet, true);
@@ -273,7 +273,7 @@ TEST(RpcProtocol, SurvivesForgedPackets) {
       h.kind = below(4) & 3;
       h.number = below(9) & 0x3fff;
       h.request = below(2 * id + 16) & 0xffffffff;
-      h.magic = kPacketMagic;
+      h.epoch = (kUsualEpoch + (i % 10 == 0 ? 1u : 0u)) & 0xffff;
       std::memcpy(packet.data(), &h, std::min(packet.size(), sizeof h));
       pair.network.deliver(static_cast<std::uint32_t>(below(2)), packet);
       if (i % 20 == 0) pair.step();
@@ -282,6 +282,7 @@ TEST(RpcProtocol, SurvivesForgedPackets) {
   }
   EXPECT_GT(pair.server.endpoint.counts().unknown, 0u);
   EXPECT_GT(pair.client.endpoint.counts().unknown, 0u);
+  EXPECT_GT(pair.client.endpoint.counts().strange, 0u);
 }
 
 }  // namespace

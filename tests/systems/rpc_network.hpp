@@ -61,6 +61,7 @@ class NetworkPort {
   bool post(RunEnd&);
   template <Node N>
   bool flush(N&, RunEnd& end) {
+    if (ready_ == posted_.size()) return true;  // nothing was appended
     post(end);
     read_until(Picos::max());
     return true;
@@ -122,6 +123,13 @@ class RpcNetwork {
   Picos now() const { return now_; }
   const NetworkFaults& faults() const { return faults_; }
   static UdAddress address(std::uint32_t port) { return {nullptr, port, 0}; }
+
+  // The process at a port ends: its adapter sends and holds nothing any more. Packets on their way stay on it.
+  void reset(std::uint32_t port) {
+    ports_[port]->posted_.clear();
+    ports_[port]->ready_ = 0;
+    ports_[port]->arrived_.clear();
+  }
 
   // Delivers a packet that no endpoint has sent.
   void deliver(std::uint32_t to, const std::vector<std::byte>& packet, bool marked = false) {

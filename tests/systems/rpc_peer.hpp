@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 
 #include "tests/systems/rpc_network.hpp"
@@ -16,6 +17,7 @@ namespace verbscope::test {
 
 inline constexpr Picos kStep{100'000};
 inline constexpr std::uint32_t kMostResponse = 4096;
+inline constexpr unsigned char kOver = 0xdd;  // fills the response's buffer of a call that is over
 
 // An endpoint with its own memory, which calls and serves. A response has as many bytes as the first four bytes of its
 // request say, or none if the request has none.
@@ -107,6 +109,19 @@ struct Peer {
       }
     }
     std::memset(call.request.data, 0xee, call.request.bytes);  // whoever reads it now reads wrong bytes
+    std::memset(call.response.data, kOver, call.response.capacity);
+    if (after != nullptr) after(call);
+  }
+
+  // Bytes that were written into the buffers of calls after their end.
+  int late_bytes() const {
+    int late = 0;
+    for (const Call& call : calls) {
+      for (std::uint32_t i = 0; call.over > 0 && i < call.response.capacity; ++i) {
+        late += call.response.data[i] == std::byte{kOver} ? 0 : 1;
+      }
+    }
+    return late;
   }
 
   bool all_over() const {
@@ -117,6 +132,7 @@ struct Peer {
   MessagePool pool;
   RpcEndpoint<NetworkPort> endpoint;
   std::deque<Call> calls;
+  std::function<void(const Call&)> after;  // called at the end of each continuation
   std::map<std::uint64_t, int> handled;
   std::deque<Waiting> waiting;
   bool answer_later = false;

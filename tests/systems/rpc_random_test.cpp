@@ -101,7 +101,8 @@ void run_random(std::uint64_t seed) {
   std::uint64_t handled = 0;
   for (const auto& peer : peers) {
     EXPECT_EQ(peer->wrong, 0);
-    EXPECT_EQ(peer->endpoint.counts().unknown, 0u);
+    EXPECT_EQ(peer->endpoint.counts().unknown + peer->endpoint.counts().strange, 0u);
+    EXPECT_EQ(peer->late_bytes(), 0);
     for (const Peer::Call& call : peer->calls) {
       EXPECT_EQ(call.over, 1);
       EXPECT_EQ(call.status, RpcStatus::answered);
