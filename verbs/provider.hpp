@@ -9,6 +9,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -61,6 +62,12 @@ class Provider {
   // arrive where the driver copies them from (wire/wqe.hpp). 0 disables it. EOPNOTSUPP if the device has
   // none, EINVAL if `bytes` exceeds its limit.
   virtual int set_inline_recv(ibv_context* context, Transport transport, Verb verb, std::uint32_t bytes) = 0;
+  // Multi-packet receive queues for UD QPs created from now on: this many consecutive RECVs, with buffers one behind
+  // the other, share a descriptor, which is posted and fetched as one. 1: none do. EOPNOTSUPP if the device has no such
+  // queues; with libibverbs they exist for raw Ethernet only.
+  virtual int set_multi_packet_recv(ibv_context* /*context*/, std::uint32_t recvs) {
+    return recvs == 1 ? 0 : EOPNOTSUPP;
+  }
   // The number of doorbell registers that a context of device `name`, opened from now on, shares among its QPs. 0: the
   // driver's default. EOPNOTSUPP if the driver has no such setting.
   virtual int set_doorbell_registers(const std::string& name, std::uint32_t total) = 0;

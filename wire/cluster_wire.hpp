@@ -30,6 +30,9 @@ struct ClusterWire {
   Bytes doorbell_bytes;
   Bytes max_inline;       // largest inline payload that a QP can be created with
   int recv_prefetch = 1;  // RECV WQEs per DMA read: a power of two, in aligned groups
+
+  // Multi-packet receive queues: adapters of the mlx5 family on Ethernet (eRPC, NSDI 2019, section 4.1.1).
+  bool multi_packet_recv() const { return family == NicFamily::mlx5 && facts(link_type).ethernet; }
 };
 
 // `profile`: the whole file; `where`: its name for messages. Throws Error with one line for a missing, unknown or

@@ -27,13 +27,14 @@ struct Operation {
   // Outstanding requests by message of a client thread at one QP of the server. Without --rx_depth the server has RECVs
   // for those of all threads.
   std::uint32_t requests_per_client_thread = 0;
-  bool shared_recv_queue = false;   // one per thread
-  bool cq_per_qp = false;           // a completion queue per QP, instead of one per thread
-  std::string label = "SENDs out";  // of the rate, for the console
-  bool datagrams_beside = false;    // some messages also go over UD
-  std::uint32_t inline_up_to = 0;   // bytes: inline payloads up to this size, or the device's limit, not --inline_size
-  bool immediate = false;           // WRITEs with an immediate, which complete a RECV at the target
-  bool both_ways = false;           // both sides post, and the rate is that of both
+  std::uint32_t recvs_per_descriptor = 1;  // of UD QPs; more than 1: multi-packet receive queues
+  bool shared_recv_queue = false;          // one per thread
+  bool cq_per_qp = false;                  // a completion queue per QP, instead of one per thread
+  std::string label = "SENDs out";         // of the rate, for the console
+  bool datagrams_beside = false;           // some messages also go over UD
+  std::uint32_t inline_up_to = 0;  // bytes: inline payloads up to this size, or the device's limit, not --inline_size
+  bool immediate = false;          // WRITEs with an immediate, which complete a RECV at the target
+  bool both_ways = false;          // both sides post, and the rate is that of both
 
   // Decided by make_plan.
   Transport transport = Transport::rc;

@@ -101,6 +101,11 @@ void NodeQps::create_queues() {
   const std::optional<Transport> companion = part_.benchmark.companion(op);
   const std::uint64_t per_lane = companion ? 2 : 1;
   set_inline_recv(device_.device(), op.transport, op.verb, op.inline_recv);  // also 0: it may be the adapter's default
+  if (op.recvs_per_descriptor > 1) {
+    const Device& device = device_.device();
+    check_errno(fmt::format("multi-packet receive queues on {}", device.name()),
+                device.provider().set_multi_packet_recv(device.get(), op.recvs_per_descriptor));
+  }
   const auto offered = static_cast<std::uint64_t>(std::max(device_.device().attributes().max_cqe, 1));
   for (const std::vector<std::size_t>& of_cq : qps_by_cq(group_qps_, part_.qps.size(), op.cq_per_qp)) {
     // Entries for an error completion of every request, if the device allows it; at least those of a run without

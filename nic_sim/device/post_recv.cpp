@@ -28,7 +28,7 @@ int append_recvs(RecvQueue& queue, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, InUse&
   return 0;
 }
 
-// Charges the thread for posting `count` RECVs.
+// Charges the thread for posting `count` descriptors of RECVs.
 void spend_on_recvs(const Nic& nic, std::uint64_t count) {
   if (SimThread* thread = nic.running_thread()) {
     const HostProfile& host = nic.profile().host;
@@ -49,7 +49,7 @@ int post_recv(ibv_qp* verbs_qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   const std::uint64_t first = queue.posted;
   const int error = append_recvs(queue, wr, bad_wr, [&queue] { return queue.posted - queue.freed; });
   if (queue.posted == first) return error;
-  spend_on_recvs(*qp.nic, queue.posted - first);
+  spend_on_recvs(*qp.nic, divide_up(queue.posted - first, queue.per_descriptor));
   if (qp.state == IBV_QPS_ERR) {
     qp.nic->recvs().flush(qp);
   } else {

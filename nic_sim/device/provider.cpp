@@ -65,6 +65,12 @@ int SimProvider::set_inline_recv(ibv_context* context, Transport transport, Verb
   return 0;
 }
 
+int SimProvider::set_multi_packet_recv(ibv_context* context, std::uint32_t recvs) {
+  if (recvs > 1 && !nic_.profile().wire.multi_packet_recv()) return EOPNOTSUPP;
+  as_sim(context).recvs_per_descriptor = recvs;
+  return 0;
+}
+
 int SimProvider::close(ibv_context* context) {
   if (as_sim(context).open_objects > 0) return EBUSY;
   delete &as_sim(context);

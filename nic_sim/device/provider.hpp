@@ -26,6 +26,7 @@ class SimProvider : public Provider {
   ibv_context* open(const std::string& name) override;
   int close(ibv_context* context) override;
   int set_inline_recv(ibv_context* context, Transport transport, Verb verb, std::uint32_t bytes) override;
+  int set_multi_packet_recv(ibv_context* context, std::uint32_t recvs) override;
   int set_doorbell_registers(const std::string& name, std::uint32_t total) override;
   int query_device(ibv_context* context, ibv_device_attr* attr) override;
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) override;

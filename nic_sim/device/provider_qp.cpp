@@ -122,6 +122,7 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   set_inline_receive(qp, as_sim(pd->context).inline_recv, nic_.profile().wire);
   size_send_queue(qp, cap, nic_.profile().wire.family);
   size_recv_queue(qp, cap);
+  if (*transport == Transport::ud) qp.recv.per_descriptor = as_sim(pd->context).recvs_per_descriptor;
   qp.qp_num = nic_.add_qp(qp);
   ++as_sim(qp.pd).users;
   if (qp.srq != nullptr) ++qp.shared_queue()->users;

@@ -37,6 +37,7 @@ struct SimContext : ibv_context {
   std::uint32_t doorbell_registers;         // number shared by its QPs; 0: the driver's default
   std::unique_ptr<SimDoorbells> doorbells;  // created with the first QP that has a register
   std::uint32_t inline_recv;                // bytes, for QPs that are created later
+  std::uint32_t recvs_per_descriptor = 1;   // of UD QPs that are created later
   int open_objects;
 };
 

@@ -121,7 +121,8 @@ struct RecvQueue {
   std::vector<ibv_sge> sges;
   std::uint32_t depth = 0;
   std::uint32_t max_sge = 0;
-  std::uint32_t slot_bytes = 0;
+  std::uint32_t slot_bytes = 0;      // of a descriptor
+  std::uint32_t per_descriptor = 1;  // RECVs; more in a multi-packet receive queue
   std::uint64_t posted = 0;
   std::uint64_t fetched = 0;   // in the NIC
   std::uint64_t fetching = 0;  // in the NIC or being read

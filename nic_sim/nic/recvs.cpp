@@ -29,16 +29,18 @@ void RecvFetcher::fetch(SimSrq& srq) {
 }
 
 // Reads aligned groups, one DMA read each, until two groups are ahead of use; a partial group only if no RECV is ahead.
+// A descriptor of several RECVs is a group.
 // The event's argument is `owner`, with the number of RECVs above bit `shift`.
 void RecvFetcher::fetch(RecvQueue& queue, Engine::Action fetched, std::uint64_t owner, unsigned shift) {
-  const std::uint64_t group = std::min<std::uint64_t>(group_, queue.ring.size());
+  const std::uint64_t each = queue.per_descriptor;
+  const std::uint64_t group = std::min<std::uint64_t>(each > 1 ? each : group_, queue.ring.size());
   while (queue.fetching < queue.posted && queue.fetching - queue.used < 2 * group) {
     const std::uint64_t rest = group - queue.fetching % group;
     const std::uint64_t count = std::min(rest, queue.posted - queue.fetching);
     if (count < rest && queue.fetching > queue.used) return;
-    const std::uint64_t begin = queue.ring.place(queue.fetching) * queue.slot_bytes;
+    const std::uint64_t begin = queue.ring.place(queue.fetching) / each * queue.slot_bytes;
     queue.fetching += count;
-    bus_.dma_read(begin, count * queue.slot_bytes, fetched, events_.responder, owner | count << shift);
+    bus_.dma_read(begin, divide_up(count, each) * queue.slot_bytes, fetched, events_.responder, owner | count << shift);
   }
 }
 

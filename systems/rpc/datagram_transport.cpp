@@ -25,7 +25,7 @@ DatagramTransport::DatagramTransport(const ThreadSetup& setup, std::uint32_t byt
       next_place_(&places_[0]),
       headers_(Bytes(places_.size() * kPacketHeaderBytes), setup.huge_pages),
       headers_mr_(setup.pd, headers_.data(), headers_.size()),
-      recvs_(setup, 1, datagram_recvs(recvs, bytes, kRecvList)),
+      recvs_(setup, 1, datagram_recvs(recvs, bytes, recv_list(setup.operation))),
       recvs_lane_(recvs_.post(queue_.qp, 0)),
       stored_(recvs) {
   for (std::size_t i = 0; i < places_.size(); ++i) {

@@ -25,15 +25,20 @@ namespace verbscope {
 
 class DatagramTransport {
  public:
+  // RECVs per post: a list, or a descriptor of a multi-packet receive queue.
+  static constexpr std::uint32_t recv_list(const Operation& operation) {
+    return std::max(kRecvList, operation.recvs_per_descriptor);
+  }
   // Uses the first lane of the thread. `bytes`: of the longest packet; `recvs`: of its receive queue, a multiple of
-  // kRecvList, posted at once. Throws Error.
+  // recv_list(), posted at once. Throws Error.
   DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs);
   DatagramTransport(const DatagramTransport&) = delete;
   DatagramTransport& operator=(const DatagramTransport&) = delete;
 
-  static constexpr std::uint32_t kRecvList = 32;  // RECVs per post
-  static constexpr std::uint32_t kSendList = 16;  // packets per doorbell (eRPC, NSDI 2019)
-  static constexpr std::uint32_t kSegments = 2;   // of a packet: header and data
+  static constexpr std::uint32_t kRecvList = 32;           // RECVs per post
+  static constexpr std::uint32_t kMultiPacketRecvs = 512;  // of a descriptor (eRPC, section 4.1.1)
+  static constexpr std::uint32_t kSendList = 16;           // packets per doorbell (eRPC, NSDI 2019)
+  static constexpr std::uint32_t kSegments = 2;            // of a packet: header and data
 
   std::uint32_t room() const { return queue_.room; }
 

@@ -15,9 +15,9 @@ namespace verbscope {
 // Computing time on a simulated machine, besides posts and polls; a host spends its own.
 struct RpcCosts {
   // To send or to receive a packet, handlers included. Calibrated on erpc19-s62-nocc-cx4.
-  Picos packet{21'000};
+  Picos packet{22'900};
   // The same for FaSST, which has no sessions, credits, or retransmission. Assumed: three quarters of it.
-  Picos fasst_packet{16'000};
+  Picos fasst_packet{17'000};
   Picos stamp{8'000};               // rdtsc (eRPC, NSDI 2019, section 5.2.2)
   Picos allocate{20'000};           // assumed: a message buffer
   Picos rate_update{15'000};        // assumed: Timely or DCQCN, a few divisions

@@ -4,9 +4,12 @@
 #include <chrono>
 
 #include "common/error.hpp"
+#include "common/json.hpp"
+#include "common/paths.hpp"
 #include "common/record.hpp"
 #include "microbench/bench/options.hpp"
 #include "systems/rpc_rate/rpc_worker.hpp"
+#include "wire/cluster_wire.hpp"
 #include "wire/packet.hpp"
 
 namespace verbscope {
@@ -17,7 +20,14 @@ constexpr std::uint32_t kUsualInline = 60;  // bytes; eRPC's
 // Simulated time for one request of each machine, at 20 Gb/s into the server, the slowest of the simulated clusters.
 constexpr double kSlowestBytesPerSecond = 2.5e9;
 constexpr Picos kLeastSimTime = std::chrono::milliseconds(1);
-constexpr int kMeasuredRequests = 3;  // of each machine, at that rate
+constexpr int kMeasuredRequests = 3;      // of each machine, at that rate
+constexpr std::uint32_t kAnyDepth = ~0u;  // of a queue without --rx_depth
+
+bool has_multi_packet_recv(const std::string& fabric) {
+  if (!is_simulated(fabric)) return false;
+  const auto path = find_config("clusters", fabric.substr(fabric.find(':') + 1));
+  return read_cluster_wire(read_json_file(path), path.string()).multi_packet_recv();
+}
 
 }  // namespace
 
@@ -83,6 +93,10 @@ void RpcBenchmark::add_protocol_options(OptionTable& table) {
                      "at link rate, no update while round trips are short (timely) or packets unmarked (dcqcn)");
   table.choice<bool>("--bypass_limiter", rpc_.bypass_limiter, {{"on", true}, {"off", false}},
                      "sessions at link rate send at once, without the rate limiter");
+  table.choice<bool>(
+      "--multi_packet_rq", multi_packet_rq_, {{"on", true}, {"off", false}},
+      "one RECV descriptor for 512 packets: simulated mlx5 on Ethernet (default on there with --rpc erpc)");
+  table.restate("--multi_packet_rq", nullptr);
   table.choice<bool>("--preallocate", rpc_.preallocate, {{"on", true}, {"off", false}},
                      "responses of one packet in preallocated buffers");
   table.choice<bool>("--zero_copy", rpc_.zero_copy, {{"on", true}, {"off", false}},
@@ -141,7 +155,7 @@ std::uint32_t RpcBenchmark::sessions(const Options& o) const {
   return std::max(clients * (o.threads - background), 2 * background * (clients - 1));
 }
 
-void RpcBenchmark::settle_machines(Options& o) const {
+void RpcBenchmark::settle_machines(Options& o) {
   const std::uint32_t clients = machines_ - 1;
   if (load_.background_bytes > 0) {
     if (!table_->given("--threads")) o.threads = 2;
@@ -158,16 +172,32 @@ void RpcBenchmark::settle_machines(Options& o) const {
   o.clients = clients;
   o.client_threads = o.threads;
   const std::uint32_t at_once = fasst_ ? (clients * o.threads + 1) * load_.outstanding : sessions(o) * rpc_.credits;
-  const std::uint32_t recvs = at_once + kUnpostedRecvs;
+  settle_recv_queue(o, at_once);
+  const Operation operation = draft().operation;
+  const std::uint32_t recvs = at_once + unposted_recvs(operation);
   if (!o.rx_depth)
     o.rx_depth = static_cast<std::uint32_t>(
-        std::max<std::uint64_t>(kUsualRxDepth, round_up(recvs, DatagramTransport::kRecvList)));
+        std::max<std::uint64_t>(kUsualRxDepth, round_up(recvs, DatagramTransport::recv_list(operation))));
   if (*o.rx_depth < recvs) {
     if (fasst_) {
       fail_usage("--rx_depth {}: {} other threads with --outstanding {} need {}", *o.rx_depth, clients * o.threads,
                  load_.outstanding, recvs);
     }
     fail_usage("--rx_depth {}: {} sessions with --credits {} need {}", *o.rx_depth, sessions(o), rpc_.credits, recvs);
+  }
+}
+
+// `at_once`: packets that may be on their way to a thread.
+void RpcBenchmark::settle_recv_queue(const Options& o, std::uint32_t at_once) {
+  const bool offered = has_multi_packet_recv(o.fabric);
+  if (!table_->given("--multi_packet_rq")) {
+    const bool fits = o.rx_depth.value_or(kAnyDepth) >= at_once + DatagramTransport::kMultiPacketRecvs - 1;
+    multi_packet_rq_ = offered && fits && !fasst_;
+  } else if (multi_packet_rq_ && !offered) {
+    fail_usage(
+        "--multi_packet_rq on: only simulated mlx5 adapters on Ethernet have such queues here; libibverbs has them for "
+        "raw "
+        "Ethernet");
   }
 }
 
@@ -248,7 +278,11 @@ Plan RpcBenchmark::draft() const {
   plan.topology.qps_per_pair = 1;
   plan.topology.any_thread = true;
   const Side counted = load_.all_serve || load_.played > 0 ? Side::server : Side::client;
-  plan.operation = {.verb = Verb::send, .driver = counted, .counted = counted, .label = "RPCs"};
+  plan.operation = {.verb = Verb::send,
+                    .driver = counted,
+                    .counted = counted,
+                    .recvs_per_descriptor = multi_packet_rq_ ? DatagramTransport::kMultiPacketRecvs : 1,
+                    .label = "RPCs"};
   return plan;
 }
 

@@ -59,7 +59,8 @@ class RpcBenchmark final : public Benchmark {
   void add_protocol_options(OptionTable& table);
   void check_common(Options& o) const;
   void settle_messages(Options& o);
-  void settle_machines(Options& o) const;
+  void settle_machines(Options& o);
+  void settle_recv_queue(const Options& o, std::uint32_t at_once);
   void settle_handlers(Options& o);
   void check_fasst(const Options& o) const;
   void settle_played(const Options& o);
@@ -81,7 +82,7 @@ class RpcBenchmark final : public Benchmark {
   RpcOptions rpc_;
   std::uint32_t machines_;
   std::optional<std::uint32_t> response_bytes_, background_bytes_, workers_, slow_percent_;
-  bool by_workers_ = false, fasst_ = false;
+  bool by_workers_ = false, fasst_ = false, multi_packet_rq_ = false;
   std::uint32_t handler_ns_ = 0;
   std::optional<Picos> rto_;
   std::optional<double> loss_;

@@ -48,11 +48,12 @@ std::uint16_t place_at(const ThreadSetup& setup, const RpcRole& role, std::uint3
 
 // Whole lists.
 std::uint32_t recvs_of(const ThreadSetup& setup) {
-  return setup.operation.rx_depth / DatagramTransport::kRecvList * DatagramTransport::kRecvList;
+  const std::uint32_t list = DatagramTransport::recv_list(setup.operation);
+  return setup.operation.rx_depth / list * list;
 }
 
 RpcOptions complete(RpcOptions options, const ThreadSetup& setup, const RpcLoad& load) {
-  options.recvs = recvs_of(setup) - kUnpostedRecvs;
+  options.recvs = recvs_of(setup) - unposted_recvs(setup.operation);
   // On the null device round trips say nothing about a network.
   if (load.played > 0) options.timely.low = Picos::max();
   const ibv_port_attr& port = setup.device.port_attributes();

@@ -66,7 +66,9 @@ inline std::uint64_t first_word(const std::byte* message) {
 }
 
 // RECVs of a queue that are consumed, and wait to be posted again with a whole list: at most this many.
-inline constexpr std::uint32_t kUnpostedRecvs = DatagramTransport::kRecvList - 1;
+constexpr std::uint32_t unposted_recvs(const Operation& operation) {
+  return DatagramTransport::recv_list(operation) - 1;
+}
 
 // The place of a thread among those that call and serve each other.
 struct RpcRole {

@@ -31,9 +31,9 @@ TEST(RpcRate, AnswersEveryCallWithEveryOption) {
        {"", "--serve server", "--threads 3 --machines 3", "-I 0", "--cc timely", "--cc timely --bypass_limiter off",
         "--cc timely --bypass_timely off --batched_stamps off", "--cc dcqcn", "--cc dcqcn --bypass_limiter off",
         "--handler worker", "--rpc fasst", "--rpc fasst --serve server --threads 2 -s 1000",
-        "--handler_ns 500 --slow_percent 30", "--handler worker --workers 3 --threads 2 -s 3000 --slow_percent 50",
-        "--preallocate off --zero_copy off", "--credits 1 --outstanding 90", "-s 8 --response_size 5000",
-        "-s 5000 --response_size 8 --credits 2"}) {
+        "--handler_ns 500 --slow_percent 30", "--handler worker --workers 3 --threads 2 -s 1500 --slow_percent 50",
+        "--preallocate off --zero_copy off --multi_packet_rq off", "--rpc fasst --multi_packet_rq on",
+        "--credits 1 --outstanding 90", "-s 8 --response_size 5000", "-s 5000 --response_size 8 --credits 2"}) {
     SCOPED_TRACE(options);
     const Json result = test::result_of(std::string("rpc_rate --fabric sim:cx4 ") + options + kShortRpcs);
     expect_each_answered_once(result);
@@ -129,7 +129,7 @@ double work_ns(const Json& result, const char* work) {
 
 // A thread that is always busy spends all of its time on its requests.
 TEST(RpcRate, SplitsTheTimeOfABusyThread) {
-  const std::string command = "rpc_rate --fabric sim:cx4 -I 0 --machines 11" + std::string(kShortRpcs);
+  const std::string command = "rpc_rate --fabric sim:cx4 -I 0 --machines 11 --warmup 50us -D 1ms ";
   const Json plain = test::result_of(command);
   double sum = 0;
   for (const char* work : {"receive", "send", "handler", "congestion_control"}) sum += work_ns(plain, work);
@@ -161,6 +161,14 @@ TEST(RpcRate, KeepsQuickRequestsQuickByWorkers) {
   EXPECT_GT(with.at("lat_p99_ns").get<double>(), 20'000) << "there were no slow requests";
 }
 
+// A request and its response are received by a RECV each. Posted 32 at a time they take 10/32 + 4 ns each, as one
+// descriptor of 512 they take 14/512 ns.
+TEST(RpcRate, SpendsLittleOnRecvsOfAMultiPacketQueue) {
+  const std::string command = "rpc_rate --fabric sim:cx4 -I 0 --machines 11 --warmup 50us -D 1ms";
+  const Json on = test::result_of(command), off = test::result_of(command + " --multi_packet_rq off");
+  EXPECT_NEAR(work_ns(off, "receive") - work_ns(on, "receive"), 2 * (10.0 / 32 + 4 - 14.0 / 512), 1);
+}
+
 TEST(RpcRate, GivesTheSameResultForAnyNumberOfSimulatorThreads) {
   const std::string command =
       "rpc_rate --fabric sim:cx4 --machines 4 -s 3000 --cc timely --handler worker --slow_percent 50" +
@@ -175,6 +183,8 @@ TEST(RpcRate, RefusesWhatItCannotRun) {
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 -s 4"), AllOf(HasSubstr("--size 4"), HasSubstr("from 8")));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 -c RC"),
               AllOf(HasSubstr("--connection RC"), HasSubstr("UD")));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx5ib --multi_packet_rq on"),
+              AllOf(HasSubstr("--multi_packet_rq on"), HasSubstr("raw Ethernet")));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --rpc fasst -s 1009"),
               AllOf(HasSubstr("--size 1009"), HasSubstr("at most 1008")));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --rpc fasst --cc timely"), HasSubstr("--cc"));
