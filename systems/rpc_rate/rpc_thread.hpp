@@ -36,7 +36,7 @@ struct RpcLoad {
   WorkerQueues::Shape worker_queues{};  // 0 workers: the thread of the endpoint
 
   bool has_quick() const { return slow_percent > 0 && slow_percent < 100; }
-  bool slow(std::uint64_t call) const { return call * slow_percent % 100 < slow_percent; }
+  bool slow(std::uint64_t call) const { return slow_percent > 0 && call * slow_percent % 100 < slow_percent; }
 };
 inline constexpr std::uint8_t kUsualRequest = 0, kSlowRequest = 1;  // types
 

@@ -103,6 +103,25 @@ TEST(ThreadClock, AddToSharedWordWaitsForItsLine) {
   EXPECT_EQ(word, 40u);
 }
 
+TEST(Idle, EndsWhenAnotherThreadAddsToAWatchedWord) {
+  Pair pair(IBV_QPT_UD);
+  const HostProfile host = steady_profile().host;
+  alignas(64) std::uint64_t word = 0;
+  Picos woke{0};
+  pair.cluster.add_thread(0, 0, [&](SimNode& node) {
+    node.watch(&word, sizeof word);
+    for (node.poll_memory(); word == 0; node.poll_memory()) node.idle();
+    woke = node.now();
+  });
+  pair.cluster.add_thread(0, 1, [&](SimNode& node) {
+    node.compute(Nanos(5000));
+    node.fetch_add(word, 1);
+  });
+  pair.cluster.run();
+  EXPECT_GE(woke, Nanos(5000) + host.atomic_add);
+  EXPECT_LE(woke, Nanos(5000) + host.atomic_add + host.line_transfer + 2 * host.poll_memory);
+}
+
 TEST(Idle, EndsAtDeadlineWithoutEvents) {
   Pair pair(IBV_QPT_UD);
   Picos woke{0};

@@ -186,12 +186,12 @@ TEST(RpcProtocol, FlushesTheSendQueueAfterSendingAgain) {
 // sent when the response to the first copy arrives.
 TEST(RpcProtocol, FlushesPacketsThatWaitedForRoomBeforeItTakesResponses) {
   RpcOptions options;
-  options.rto = Picos(7'000'000);
+  options.rto = Picos(10'000'000);  // 1 us before the first response
   NetworkFaults slow;
   slow.delay = Picos(3'500'000);
-  slow.reading = Picos(1'000'000);
+  slow.reading = Picos(2'000'000);
   slow.room = 1;
-  for (int second = 60; second < 100; ++second) {
+  for (int second = 80; second < 115; ++second) {
     Pair pair(slow, options, 100);
     pair.client.send(0, 1, 100, 32, 32);
     for (int i = 0; i < second; ++i) pair.step();
