@@ -35,7 +35,7 @@ COUNTED = {"write_visibility": ("server", ["writes_received"]), "recv_rate": ("s
 def adapter_mops(record):
     """The operations a second that the adapters counted; None where no counter counts them."""
     name, config = record["benchmark"], record["config"]
-    if name == "kv_atomic":
+    if name == "kv_atomic" or name in command_lines.RPCS:
         return None
     inbound = config.get("direction") == "in"
     if name == "qp_scaling" and inbound and config["verb"] == "send":
@@ -69,7 +69,11 @@ def faults_of(record, run):
     counted = adapter_mops(record)
     if counted is not None and abs(rate - counted) > WITHIN * counted:
         faults.append(f"{rate:.4f} Mops, the adapters counted {counted:.4f}")
-    if record["result"]["lost"] != record["result"]["messages_expected"] - record["result"]["messages_received"]:
+    if record["benchmark"] in command_lines.RPCS:
+        result = record["result"]
+        if (result["unanswered"], result["handled_twice"], result["rpc"]["unknown"]) != (0, 0, 0):
+            faults.append("requests without an answer, handled twice, or unknown packets")
+    elif record["result"]["lost"] != record["result"]["messages_expected"] - record["result"]["messages_received"]:
         faults.append("lost is not what was not received")
     return faults
 
