@@ -251,9 +251,9 @@ class ExtremeDraw(Draw):
 
 
 class OrdinaryDraw(ExtremeDraw):
-    """What people run on a cluster without loss, for the default time: every benchmark with its own options."""
+    """What people run on a cluster without loss, for the default time: every benchmark of verbs with its own options."""
 
-    BENCHMARKS = (*BENCHMARKS, "all_to_all")
+    BENCHMARKS = (*(name for name in BENCHMARKS if name not in RPCS), "all_to_all")
 
     def window(self, words, *choices):
         """Sometimes a window, of which the lists of `words` take no more than half."""
@@ -328,7 +328,7 @@ class LimitingDraw(OrdinaryDraw):
 
     def limits_of(self, benchmark, words):
         """Options that are likely to limit the rate, each with a value."""
-        limits = [] if benchmark in ("write_visibility", *RPCS) else [("--threads", self.threads())]
+        limits = [] if benchmark == "write_visibility" else [("--threads", self.threads())]
         limits += [("--uars", self.pick("default", "default", "exclusive", "16") if self.family == "mlx5" else "default")]
         if benchmark in (*self.RECEIVING, "kv_rate"):
             limits += [("-r", str(self.pick(1, 2, 4, 8, 16, 32, 83)))] * 2
@@ -345,8 +345,6 @@ class LimitingDraw(OrdinaryDraw):
             limits += [("--window", str(self.pick(1, 2, 3, 4, 8)))]
         if benchmark == "sequencer":
             limits += [("--outstanding", str(self.pick(1, 2, 3, 8)))]
-        if benchmark in RPCS:
-            limits += [("--credits", "1"), ("-I", "0"), ("-t", str(self.pick(4, 16)))]
         if benchmark == "verb_latency" and "fetch_add" not in words and "compare_swap" not in words:
             limits += [("-s", self.size())]
         if benchmark in ("write_rate", "read_rate", "wqe_cache"):
