@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from lab import Lab
 
 LIMITS = {"MMIO bandwidth": {"mmio"}, "DMA bandwidth": {"pcie_to_nic"}, "InfiniBand bandwidth": {"wire_out", "wire_in"},
-          "NIC": {"requester_units", "responder_units"}, "PCIe round trip": {"atomic_slot"}, "CPU": {"cpu"},
+          "NIC": {"requester_units", "responder_units"}, "PCIe round trip": {"atomic_slot"}, "CPU": {"cpu"}, "CPU (copies)": {"cpu"},
           "processing units of two QPs": {"requester_unit"}}
 
 # Kalia et al., ATC 2016, section 4.2: one core that posts one by one is the limit, whatever the number of QPs.
