@@ -217,7 +217,8 @@ class Search {
   void add(const Limit& limit) {
     for (Limit& known : candidates_) {
       if (capacity(known.load.resource) != capacity(limit.load.resource)) continue;
-      if (limit.load.utilisation > known.load.utilisation + 1e-3) known = limit;
+      const double more = limit.of_peer && out_.loads.alike ? kMinPart / 2 : 1e-3;
+      if (limit.load.utilisation > known.load.utilisation + more) known = limit;
       return;
     }
     candidates_.push_back(limit);

@@ -330,6 +330,7 @@ Loads resource_loads(const Record& record, const Prediction* prediction) {
     drop_other_flow(record, loads);
     drop_unreceived(record, loads);
     loads.waited_for = waited_for(record);
+    loads.alike = is_rpc(record) && text_at(record.config, "serve") == "all";
     if (const Load* in = find_load(loads.server, Resource::wire_in); in != nullptr && waits_in_switch(record)) {
       loads.server.push_back({.resource = Resource::switch_queue, .node = in->node, .utilisation = in->utilisation});
     }

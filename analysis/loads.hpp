@@ -116,6 +116,7 @@ bool waits_in_switch(const Record& record);
 struct Loads {
   bool measured = false;  // by a simulator's busy times; else inferred from rate, model and counters
   Resource waited_for = Resource::outstanding;
+  bool alike = false;  // all machines do the same, so that the one under test stands for those that are about as busy
   std::vector<Load> server;
   std::vector<Load> peers;      // per resource, the load of the busiest client
   double atomic_slot_mean = 0;  // only with busy times: mean load of all slots

@@ -136,6 +136,7 @@ PublishedPoint parse_point(const Json& json, const std::string& where) {
   if (use != "calibration" && use != "prediction") fields.fail_key("use", "expected calibration or prediction");
   point.calibration = use == "calibration";
   if (fields.has("match")) parse_match(fields.at("match"), where + ": match", point);
+  point.slow = fields.optional<bool>("slow", false);
   point.known_miss = fields.optional<std::string>("known_miss", "");
   if (!point.known_miss.empty() && !point.needs.empty()) fields.fail_key("known_miss", "not allowed with \"needs\"");
   if (fields.has("match") != point.needs.empty()) fail("{}: expected either \"match\" or \"needs\"", where);

@@ -74,6 +74,7 @@ struct PublishedPoint {
   std::optional<double> tolerance_percent;  // the row's own limit
   bool calibration = false;                 // a simulator parameter may be calibrated on it; else only for checks
   std::string needs;                        // why it cannot be reproduced; empty if it can
+  bool slow = false;                        // a run takes more than a few seconds: `validate --sample` leaves it out
   std::string known_miss;                   // why the simulator misses it; empty if that is not known
   PublishedRun run;
   Json profile = Json::object();       // of its cluster: parameters with other values, {"wire.mtu_bytes": 2048}

@@ -19,7 +19,7 @@ Action add_validate(CLI::App& command) {
       "run the rows of this CSV file, in a form of configs/measured/forms.json, instead of the shipped rows");
   command
       .add_option("--sample", options->sample,
-                  "run this many rows, drawn from those that count as predictions and can run")
+                  "run this many rows, drawn from those that count as predictions and can run, without slow ones")
       ->default_str("all rows")
       ->transform(whole_number(1, 1'000'000));
   command.add_option("--seed", options->seed, "seed for drawing the rows")

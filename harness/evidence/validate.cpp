@@ -187,7 +187,7 @@ std::vector<std::vector<std::size_t>> draw_units(const std::vector<EvidenceRow>&
   std::vector<std::vector<std::size_t>> units;
   std::map<std::string, std::vector<std::size_t>> shapes;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].not_run.empty() || rows[i].point.calibration) continue;
+    if (!rows[i].not_run.empty() || rows[i].point.calibration || rows[i].point.slow) continue;
     if (!rows[i].by_shape) {
       units.push_back({i});
       continue;
@@ -199,8 +199,8 @@ std::vector<std::vector<std::size_t>> draw_units(const std::vector<EvidenceRow>&
   return units;
 }
 
-// Keeps up to `count` rows, drawn among those that run, count, and have no parameter fitted to them. Returns the number
-// of these candidates.
+// Keeps up to `count` rows, drawn among those that run in seconds, count, and have no parameter fitted to them. Returns
+// the number of these candidates.
 std::size_t keep_sample(std::vector<EvidenceRow>& rows, std::size_t count, std::uint64_t seed) {
   std::vector<std::vector<std::size_t>> units = draw_units(rows);
   std::size_t candidates = 0;
