@@ -104,12 +104,12 @@ class RpcEndpoint {
   // One pass of the event loop. Returns a positive number if anything moved, or -1 with `end` set.
   template <Node N>
   int pass(N& node, RunEnd& end) {
+    const WorkTimes::Times before = state_.work.times();
     stamp(node);
     const WorkBlock work(state_.work, RpcWork::send);
     state_.work.turn(RpcWork::receive);
     const int received = options_.batched_stamps ? receive(end) : receive_stamped(node, end);
     if (received < 0) return -1;
-    if (received == 0) state_.work.skip();  // a poll in vain is not work of a request
     state_.work.turn(RpcWork::send);
     sender_.send_deferred();  // after the responses: copies of requests leave before the next ones arrive
     sender_.send_due();
@@ -128,6 +128,9 @@ class RpcEndpoint {
     } else if (!transport_.post(end)) {
       return -1;
     }
+    // A pass in vain is not work for a request.
+    if (received == 0 && state_.counts.packets_sent == posted_) state_.work.restore(before);
+    posted_ = state_.counts.packets_sent;
     state_.work.turn(RpcWork::receive);
     return transport_.release(end) ? received : -1;
   }
@@ -238,7 +241,8 @@ class RpcEndpoint {
   RpcClient<Transport> client_;
   RpcServer<Transport> server_;
   RpcSessions<Transport> sessions_;
-  Picos scan_at_{0};  // for lost packets
+  Picos scan_at_{0};          // for lost packets
+  std::uint64_t posted_ = 0;  // packets sent until the end of the last pass
 };
 
 }  // namespace verbscope

@@ -48,6 +48,8 @@ class WorkTimes {
 
   const Times& times() const { return times_; }
   void clear() { times_ = {}; }
+  // Forgets the time since times() had this value.
+  void restore(const Times& times) { times_ = times; }
 
  private:
   [[gnu::noinline]] void add_since() {

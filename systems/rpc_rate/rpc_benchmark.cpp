@@ -50,7 +50,7 @@ void RpcBenchmark::add_load_options(OptionTable& table) {
   if (defaults_.incast) {
     table.bytes("--background", background_bytes_, kLeastMessage, kMaxMessageBytes,
                 "the last thread of each client calls those of random other clients, one request at a time, with "
-                "requests and responses of this size");
+                "requests and responses of this size; --threads is then 2 by default");
   } else {
     table.choice<RpcServing>(
         "--serve", serving_, {{"all", RpcServing::all}, {"server", RpcServing::server}, {"peers", RpcServing::peers}},

@@ -141,7 +141,7 @@ class Rpc(BenchmarkTest):
         self.run_calls_of_clients("rpc_rate", "--outstanding", "12", "--serve", "server", "-s", "3000", "-n", ITERATIONS)
 
     def test_rpc_large(self):
-        result = self.run_calls_of_clients("rpc_large", "-s", "50000", "-n", ITERATIONS, "--cpu_split")
+        result = self.run_calls_of_clients("rpc_large", "-s", "50000", "-n", ITERATIONS, "--rto", "500ms", "--cpu_split")
         self.assertGreater(result["cpu_ns_per_request"]["receive"], 0)
         self.assertGreater(result["cpu_ns_per_request"]["handler"], 0)
 
