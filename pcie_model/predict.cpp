@@ -88,6 +88,14 @@ bool arrives_in_cqe(const ClusterWire& cluster, const VerbShape& shape) {
   return shape.inline_recv && room.place == InlineReceive::in_cqe && shape.payload <= room.max_payload;
 }
 
+// RoCE v2 delivers the IPv4 header of each datagram, in the place of a GRH in front of the payload (InfiniBand
+// specification, annex A17.9.2), so the adapter writes that place. On InfiniBand only packets to a GID have a GRH.
+PciePerOp header_room(const ClusterWire& cluster, const VerbShape& shape) {
+  const std::uint64_t room = facts(shape.transport).grh_room;
+  if (!facts(cluster.link_type).ethernet || room == 0) return {};
+  return dma_write(cluster.pcie, shape.payload_offset.value + cluster.pcie.rcb.value - room, Bytes(room));
+}
+
 // The stride of the receive queue.
 Bytes stride_of_recvs(const ClusterWire& cluster, const VerbShape& shape) {
   if (shape.shared_recv_queue) return kSrqNextSegment + kRecvStride;
@@ -282,6 +290,7 @@ Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) 
   out.shape = shape;
   add_recv(cluster, shape, out);
   if (!arrives_in_cqe(cluster, shape)) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1.0);
+  add_weighted(out.pcie, header_room(cluster, shape), 1.0);
 
   const Bytes received =
       request_bytes(Verb::send, shape.transport, shape.payload, has_immediate(shape), cluster.mtu, cluster.link_type);

@@ -25,6 +25,20 @@ TEST(Receiver, PayloadAndCompletion) {
   EXPECT_EQ(p.pcie.bytes_to_host, 86 + 90 + 26.0 / 16);
 }
 
+// The IPv4 header takes 40 bytes in front of the payload, the end of one line: a request more, 26 + 40 bytes.
+TEST(Receiver, RoceWritesTheHeaderOfADatagram) {
+  ClusterWire roce = wide_mlx5();
+  roce.link_type = LinkType::roce_v2;
+  const Prediction without = predict_receiver(wide_mlx5(), inline_shape(send, ud, 48, 1));
+  const Prediction with = predict_receiver(roce, inline_shape(send, ud, 48, 1));
+  EXPECT_EQ(with.pcie.dma_write_partial_lines, without.pcie.dma_write_partial_lines + 1);
+  EXPECT_EQ(with.pcie.tlps_to_host, without.pcie.tlps_to_host + 1);
+  EXPECT_EQ(with.pcie.bytes_to_host, without.pcie.bytes_to_host + 66);
+  const VerbShape connected = inline_shape(send, rc, 48, 1);
+  EXPECT_EQ(predict_receiver(roce, connected).pcie.bytes_to_host,
+            predict_receiver(wide_mlx5(), connected).pcie.bytes_to_host);
+}
+
 TEST(Receiver, HeaderOnlyWritesTheCompletionAlone) {
   const Prediction p = predict_receiver(wide_mlx5(), header_only_shape(ud, 1));
   EXPECT_EQ(p.pcie.dma_write_full_lines, 1);

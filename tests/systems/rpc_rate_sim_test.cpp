@@ -103,6 +103,17 @@ TEST(RpcRate, RunsOnTheNullDevice) {
   EXPECT_GT(count_of(both, "handled"), 0);
 }
 
+// On RoCE v2 the adapter also writes the IPv4 header of each packet: the model counts what the simulator does.
+TEST(RpcRate, IsPredictedAsThePcieCountersOfAServerSay) {
+  const Json record = test::record_of("rpc_rate --fabric sim:cx4 --serve server --machines 3 --warmup 100us -D 500us");
+  const Json& events = record.at("counters").at(0).at("events");
+  const Json& predicted = record.at("prediction").at("pcie_per_op");
+  const double requests = count_of(record.at("result"), "handled");
+  for (const char* key : {"dma_write_partial_lines", "dma_write_full_lines", "tlps_to_host", "bytes_to_host"}) {
+    EXPECT_NEAR(events.at(key).get<double>() / requests / predicted.at(key).get<double>(), 1, 0.02) << key;
+  }
+}
+
 double median_of(const std::string& command) {
   return test::result_of(command).at("lat_p50_ns").get<double>();
 }
@@ -197,7 +208,7 @@ TEST(RpcRate, RefusesWhatItCannotRun) {
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --machines 20 --rx_depth 64"),
               AllOf(HasSubstr("--rx_depth 64"), HasSubstr("--credits 32")));
   EXPECT_THAT(test::refusal_of("rpc_rate --fabric sim:cx4 --serve peers"), HasSubstr("--fabric null"));
-  EXPECT_THAT(test::refusal_of("rpc_rate --fabric null -s 2000"), HasSubstr("one packet: at most 1008 bytes"));
+  EXPECT_THAT(test::refusal_of("rpc_rate --fabric null -s 2000"), HasSubstr("one packet, at most 1008 bytes"));
 }
 
 }  // namespace
