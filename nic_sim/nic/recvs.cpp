@@ -127,6 +127,14 @@ ibv_wc_status RecvConsumer::deliver_grh(SimQp& qp, const Packet& packet) {
 // copy it from `place`.
 ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data,
                                     InlineReceive place, Picos ago) {
+  const ibv_sge* const only = qp.responder.recv_sges;
+  if (qp.responder.recv.sges == 1 && place == InlineReceive::nowhere && begin + data.size() <= only->length) {
+    if (data.empty()) return IBV_WC_SUCCESS;
+    const std::uint64_t address = only->addr + begin;
+    if (!memory_.grants(*qp.pd, only->lkey, address, data.size(), IBV_ACCESS_LOCAL_WRITE)) return IBV_WC_LOC_PROT_ERR;
+    write(address, data, only->lkey, ago);
+    return IBV_WC_SUCCESS;
+  }
   const bool granted =
       walk_sges({qp.responder.recv_sges, qp.responder.recv.sges}, begin, data.size(),
                 [this, &qp, &data, place, ago](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
