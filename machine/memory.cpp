@@ -69,6 +69,13 @@ void Buffer::map_transparent() {
                              asked ? "huge ones where the kernel has them" : "as this kernel has no huge ones");
 }
 
+void Buffer::map_on_demand() {
+  mapped_ = round_up(size_, page_bytes());
+  data_ = static_cast<std::byte*>(check_pointer(fmt::format("map {} bytes", size_), map(mapped_, MAP_NORESERVE)));
+  madvise(data_, mapped_, MADV_NOHUGEPAGE);  // fails harmlessly if the kernel has no transparent huge pages
+  description_ = fmt::format("{} bytes on ordinary pages of {} KiB, on demand", size_, page_bytes() >> 10);
+}
+
 Buffer::Buffer(Bytes size, bool huge_pages) : size_(size.value) {
   if (size_ == 0) fail("allocate a buffer of 0 bytes: the size must be at least 1");
   if (huge_pages && map_huge()) return;
@@ -83,8 +90,8 @@ Buffer::Buffer(Bytes size, PageSize pages) : size_(size.value) {
     if (!map_huge()) fail("allocate {} bytes on huge pages of 2 MiB: {} {}", size_, errno_text(errno), kHugePagesHint);
     return;
   }
-  if (pages == PageSize::transparent) {
-    map_transparent();
+  if (pages == PageSize::transparent || pages == PageSize::on_demand) {
+    pages == PageSize::transparent ? map_transparent() : map_on_demand();
     return;
   }
   if (page_bytes() != 4096)

@@ -10,8 +10,9 @@
 
 namespace verbscope {
 
-// transparent: ordinary pages that the kernel may combine into huge ones.
-enum class PageSize { kb4, mb2, transparent };
+// transparent: ordinary pages that the kernel may combine into huge ones. on_demand: ordinary pages that exist once
+// they are touched, and are not counted before; for large memory of simulated machines that is hardly used.
+enum class PageSize { kb4, mb2, transparent, on_demand };
 
 class Buffer {
  public:
@@ -19,7 +20,8 @@ class Buffer {
   // and falls back to ordinary ones; describe() reports that. Throws, before allocating, if the machine does not have
   // enough free memory.
   explicit Buffer(Bytes size, bool huge_pages = true);
-  // Allocates on pages of exactly this kind. Throws if the machine has none.
+  // Allocates on pages of exactly this kind; except with on_demand, every page is touched. Throws if the machine has
+  // none.
   Buffer(Bytes size, PageSize pages);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -36,6 +38,7 @@ class Buffer {
   bool map_huge();
   void map_transparent();
   void map_ordinary(bool may_grow);
+  void map_on_demand();
 
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;

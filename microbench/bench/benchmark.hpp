@@ -79,7 +79,7 @@ struct ThreadSetup {
   std::uint32_t rd_atomic;    // READs and atomics that an RC QP may have outstanding
   LocalRegion region;
   std::vector<Lane> lanes;
-  bool huge_pages;
+  bool huge_pages;  // false on simulated machines
   // For threads that share QPs: the completions that they poll for each other, and the number of this thread among
   // them.
   SharedCompletions* shared = nullptr;  // null: the thread has its own QPs

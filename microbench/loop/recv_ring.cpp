@@ -37,7 +37,8 @@ RecvShape end_aligned_recvs(const Operation& op, std::uint32_t payload, std::uin
 RecvRings::RecvRings(const ThreadSetup& setup, std::size_t queues, const RecvShape& shape, std::uint32_t first)
     : shape_(shape),
       first_(first),
-      buffer_(Bytes(queues * places() * shape.stride), setup.huge_pages),
+      buffer_(setup.huge_pages ? Buffer(Bytes(queues * places() * shape.stride))
+                               : Buffer(Bytes(queues * places() * shape.stride), PageSize::on_demand)),
       mr_(setup.pd, buffer_.data(), buffer_.size(), shape.access),
       segments_(queues * shape.count),
       requests_(segments_.size()) {}

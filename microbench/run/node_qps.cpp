@@ -76,8 +76,9 @@ struct NodeQps::PeerNode {
     fields.reject_unknown();
   }
 
+  bool has(std::uint32_t port, std::uint32_t qp) const { return port < ports.size() && qp < qps.size(); }
   Endpoint endpoint(std::uint32_t port, std::uint32_t qp, const std::string& who) const {
-    if (port >= ports.size() || qp >= qps.size()) {
+    if (!has(port, qp)) {
       fail(
           "{} has {} ports and {} QPs, fewer than this side expects: give both sides the same --ib_port, --threads and "
           "--qp",
@@ -261,10 +262,15 @@ void NodeQps::make_ready(std::size_t qp) {
 // Connects `qp` to QP `theirs` of a peer. A connected QP goes to RTR, unless librdmacm connects it.
 PeerQp NodeQps::connect_to(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node,
                            std::uint32_t theirs) {
+  const bool connected = facts(qps_[qp].transport()).connected;
+  // A datagram QP may have a million peers in all: the first of a port and a node was checked for all of them.
+  if (const auto& handle = handles_[port][node_index]; !connected && handle && node.has(port, theirs)) {
+    return {node.qps[theirs].first, node.ports[port].qkey, handle->get(), node.ports[port].lid};
+  }
   const Endpoint local = device_.ports().endpoint(port, qps_[qp]);
   const Endpoint peer = node.endpoint(port, theirs, peer_text(node_index));
   device_.ports().limit_mtu(static_cast<std::uint32_t>(mtu_bytes(check_compatible(local, peer))));
-  if (!facts(qps_[qp].transport()).connected) {
+  if (!connected) {
     return {peer.qpn, peer.qkey, address_handle(port, node_index, local, peer), peer.lid};
   }
   if (is_managed(qp)) {

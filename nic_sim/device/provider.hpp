@@ -15,7 +15,7 @@ namespace verbscope::sim {
 
 // Limits of the simulated adapter that the profile does not set, as generous as those of adapters. More of them are in
 // provider.cpp.
-inline constexpr int kMaxQueueDepth = 16384;
+inline constexpr int kMaxQueueDepth = 65536;  // ConnectX-5 (eRPC, NSDI 2019, section 4.1.1)
 inline constexpr int kMaxSge = 16;
 
 class SimProvider : public Provider {

@@ -19,7 +19,8 @@ std::uint64_t buffer_bytes(const PacketCut& cut, std::uint32_t capacity) {
 
 }  // namespace
 
-MessagePool::Chunk::Chunk(const Pd* domain, std::uint64_t bytes, bool huge_pages) : memory(Bytes(bytes), huge_pages) {
+MessagePool::Chunk::Chunk(const Pd* domain, std::uint64_t bytes, bool huge_pages)
+    : memory(huge_pages ? Buffer(Bytes(bytes)) : Buffer(Bytes(bytes), PageSize::on_demand)) {
   if (domain != nullptr) mr = std::make_unique<Mr>(*domain, memory.data(), memory.size());
 }
 
