@@ -101,6 +101,10 @@ Json Channel::receive(std::string_view what, Picos timeout) {
   return receive_message(socket_, peer_, what, kMaxMessage, Deadline(timeout)).body;
 }
 
+Message Channel::receive_next(Picos timeout) {
+  return receive_any(socket_, peer_, "message", kMaxMessage, Deadline(timeout));
+}
+
 void Channel::send_failure(std::string_view reason) noexcept {
   send_end(socket_, kFailure, reason);
 }
@@ -141,6 +145,20 @@ std::vector<Channel> ClientAcceptor::receive(const Deadline& deadline) {
   for (const PendingConnection& connection : pending_)
     send_end(connection.socket, kRefused, "the server already has all its clients");
   return std::move(channels_);
+}
+
+std::optional<Channel> ClientAcceptor::next(const Deadline& deadline) {
+  while (!complete()) {
+    if (deadline.poll_ms() == 0) return std::nullopt;
+    try {
+      wait_and_handle(deadline);
+    } catch (const OtherTerms& error) {
+      warnings_.add(error.what());  // it leaves as well
+    }
+  }
+  Channel channel = std::move(channels_.back());
+  channels_.pop_back();
+  return channel;
 }
 
 void ClientAcceptor::wait_and_handle(const Deadline& deadline) {

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ class Channel {
   // Returns the body of the next message, which must be of type `what`. Throws on timeout, a closed connection, a
   // failure of the peer (with its reason), and a message of another type. After an exception the channel is unusable.
   Json receive(std::string_view what, Picos timeout);
+  // Returns the next message of any type, and throws as receive() does.
+  Message receive_next(Picos timeout);
   // Throws Error with the reason that a departed peer sent, or PeerGone. Does not wait.
   [[noreturn]] void throw_departure();
   // Sends the reason why this side gives up. Best effort: never throws, never waits.
@@ -74,6 +77,9 @@ class ClientAcceptor {
   // Waits for the clients until `deadline`; channel i is that of client i. Throws Error at the deadline, or for a
   // client with other terms; the accepted clients receive the reason.
   std::vector<Channel> receive(const Deadline& deadline);
+  // For servers whose clients come and go: waits for one client until `deadline`, with `clients` 1. Call again for the
+  // next one. A client with other terms is dropped with a warning. Empty: the deadline has passed.
+  std::optional<Channel> next(const Deadline& deadline);
 
  private:
   // A connection during its handshake.

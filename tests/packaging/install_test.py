@@ -30,6 +30,7 @@ class Install(unittest.TestCase):
         cls.prefix = cls.folder / "moved"
         (cls.folder / "first").rename(cls.prefix)
         shutil.copytree(SOURCE / "docs/examples/own_benchmark", cls.folder / "own")
+        shutil.copytree(SOURCE / "docs/examples/echo_service", cls.folder / "service")
 
     def run_hidden(self, *command, **more):
         """Runs it where the source tree is an empty folder, and returns what it printed."""
@@ -58,6 +59,13 @@ class Install(unittest.TestCase):
         record = self.run_hidden("own/build/own_rate", "--fabric", f"sim:{self.prefix}/share/verbscope/configs/clusters/cib.json",
                                  "-c", "uc", "-s", "32", "-D", "100us", "--out_json_file", "-")
         installed.check_record(self, record, "own_rate")
+
+    def test_a_service_outside_of_the_tree_is_built_and_runs(self):
+        self.run_hidden("cmake", "-S", "service", "-B", "service/build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.run_hidden("cmake", "--build", "service/build")
+        printed = self.run_hidden("service/build/echo", "--fabric", f"sim:{self.prefix}/share/verbscope/configs/clusters/cx4.json",
+                                  "--calls", "100")
+        self.assertIn("100 calls", printed)
 
     def test_trace_finds_the_library_that_it_preloads_beside_the_programs(self):
         maps = self.run_hidden("verbscope", "trace", "--", "cat", "/proc/self/maps")

@@ -1,0 +1,30 @@
+// A service on RPCs: the base of a program that answers calls or makes them. On devices its server and each client are
+// a process; with --fabric sim:NAME one process has all of them, in virtual time. docs/rpc.md has an example.
+#pragma once
+
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/option_table.hpp"
+#include "systems/service/service_thread.hpp"
+
+namespace verbscope {
+
+class Service {
+ public:
+  virtual ~Service() = default;
+
+  // The name and the summary are for --help. Client and server must have the same name.
+  virtual Description describe() const = 0;
+  // Registers options of the service.
+  virtual void options(OptionTable&) {}
+  // Runs in each thread of the server. Returns when thread.pass() is false: at SIGINT or SIGTERM, or when all
+  // simulated clients are done.
+  virtual void serve(ServiceThread& thread) = 0;
+  // Runs in each thread of a client. With several threads on a host, these run at the same time. An exception ends the
+  // program with exit status 1.
+  virtual void call(ServiceThread& thread) = 0;
+};
+
+// Reads the options and runs the service: with a host argument as a client, else as the server. Returns the exit code.
+int service_main(Service& service, int argc, char** argv);
+
+}  // namespace verbscope
