@@ -47,6 +47,8 @@ TEST(Buffer, UsesTheRequestedPageSizeOrThrows) {
   const Buffer small(Bytes(5000), PageSize::kb4);
   EXPECT_EQ(small.describe(), "5000 bytes on ordinary pages of 4 KiB");
   EXPECT_TRUE(std::ranges::all_of(small.bytes(), [](std::byte byte) { return byte == std::byte{0}; }));
+  const Buffer untouched(Bytes(std::uint64_t{1} << 40), PageSize::on_demand);  // more than the machine has
+  EXPECT_EQ(untouched.bytes().back(), std::byte{0});
   try {
     EXPECT_TRUE(Buffer(Bytes(5000), PageSize::mb2).huge());
   } catch (const Error& error) {

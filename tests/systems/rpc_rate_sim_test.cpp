@@ -103,6 +103,16 @@ TEST(RpcRate, RunsOnTheNullDevice) {
   EXPECT_GT(count_of(both, "handled"), 0);
 }
 
+// Ten threads of each machine call those of all others: 2 x 190 sessions of each of ten threads, whose receive queues
+// have 32 RECVs for each.
+TEST(RpcRate, OpensSessionsBetweenAllThreadsOfManyMachines) {
+  const Json result =
+      test::result_of("rpc_rate --fabric sim:cx4 -I 0 --machines 20 --threads 10 --warmup 150us -D 150us --longest 300us");
+  expect_each_answered_once(result);
+  EXPECT_EQ(result.at("sessions"), 10 * 2 * 190);
+  EXPECT_GT(result.at("mops_per_machine").get<double>(), 0);
+}
+
 // On RoCE v2 the adapter also writes the IPv4 header of each packet: the model counts what the simulator does.
 TEST(RpcRate, IsPredictedAsThePcieCountersOfAServerSay) {
   const Json record = test::record_of("rpc_rate --fabric sim:cx4 --serve server --machines 3 --warmup 100us -D 500us");
