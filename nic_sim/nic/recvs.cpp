@@ -106,13 +106,15 @@ void RecvConsumer::take(SimQp& qp, const Packet& packet) {
 ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
   const std::uint64_t begin = qp.responder.offset + grh_room(qp);
   if (begin + packet.payload > qp.responder.recv.length) return IBV_WC_LOC_LEN_ERR;
+  const bool has_header = grh_room(qp) > 0 && packet.has_grh;
+  if (packet.payload == 0) return has_header ? deliver_grh(qp, packet) : IBV_WC_SUCCESS;
   const InlineReceive place = inline_receive(qp, packet);
   const Picos ago = payload_issued(packet.last);
-  if (place != InlineReceive::nowhere && packet.payload > 0) {
+  if (place != InlineReceive::nowhere) {
     ++counts_.inline_receives;
     if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload, Ordered::yes, ago);
   }
-  if (grh_room(qp) > 0 && packet.has_grh) {
+  if (has_header) {
     if (const ibv_wc_status status = deliver_grh(qp, packet); status != IBV_WC_SUCCESS) return status;
   }
   return scatter(qp, begin, {packet.data(), packet.payload}, place, ago);
@@ -123,16 +125,15 @@ ibv_wc_status RecvConsumer::deliver_grh(SimQp& qp, const Packet& packet) {
   return scatter(qp, 0, grh, InlineReceive::nowhere, payload_issued(packet.last));
 }
 
-// Writes `data` to the buffers of the current RECV, from byte `begin` on: by DMA, issued `ago`, or as the driver will
-// copy it from `place`.
+// Writes `data` to the buffers of the current RECV, from byte `begin` on, where it fits: by DMA, issued `ago`, or as
+// the driver will copy it from `place`.
 ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data,
                                     InlineReceive place, Picos ago) {
-  const ibv_sge* const only = qp.responder.recv_sges;
-  if (qp.responder.recv.sges == 1 && place == InlineReceive::nowhere && begin + data.size() <= only->length) {
-    if (data.empty()) return IBV_WC_SUCCESS;
-    const std::uint64_t address = only->addr + begin;
-    if (!memory_.grants(*qp.pd, only->lkey, address, data.size(), IBV_ACCESS_LOCAL_WRITE)) return IBV_WC_LOC_PROT_ERR;
-    write(address, data, only->lkey, ago);
+  if (qp.responder.recv.sges == 1 && place == InlineReceive::nowhere) {
+    const ibv_sge& only = *qp.responder.recv_sges;
+    const std::uint64_t address = only.addr + begin;
+    if (!memory_.grants(*qp.pd, only.lkey, address, data.size(), IBV_ACCESS_LOCAL_WRITE)) return IBV_WC_LOC_PROT_ERR;
+    write(address, data, only.lkey, ago);
     return IBV_WC_SUCCESS;
   }
   const bool granted =
