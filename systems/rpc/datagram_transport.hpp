@@ -67,7 +67,7 @@ class DatagramTransport {
   }
 
   // Posts the appended packets. Returns false, with `end` set, if a post failed.
-  bool post(RunEnd& end) {
+  [[gnu::always_inline]] bool post(RunEnd& end) {
     while (posted_ != next_) {
       const std::uint64_t length = std::min<std::uint64_t>(next_ - posted_, kSendList);
       ibv_send_wr* const first = &places_[posted_].wr;
@@ -114,14 +114,13 @@ class DatagramTransport {
   template <class Take>
   [[gnu::always_inline]] int receive(RunEnd& end, Take&& take) {
     const int stored = stored_head_ == stored_tail_ ? 0 : hand_over_stored(take);
-    std::uint32_t received = static_cast<std::uint32_t>(stored);
+    sends_completed_ = 0;
     const int count = poll(
         end, [&](const ibv_wc& wc) __attribute__((always_inline)) {
-          ++received;
           hand_over({recv_place(wc.wr_id), wc.byte_len}, take);
         });
-    recvs_lane_.consumed += received;
     if (count < 0) return -1;
+    recvs_lane_.consumed += static_cast<std::uint32_t>(stored + count) - sends_completed_;
     return stored + count;
   }
 
@@ -197,6 +196,7 @@ class DatagramTransport {
     return take_completions<kRateBatch>(
         cq_, kRateBatch, end, [&](const ibv_wc& wc) __attribute__((always_inline)) {
           if (!is_send_id(wc.wr_id)) return on_recv(wc);
+          ++sends_completed_;
           if (sent_request(wc.wr_id) != 0) flushing_ = false;
           if (sent_request(wc.wr_id) != kFlushMark) retire_signaled(queue_);
         });
@@ -216,6 +216,7 @@ class DatagramTransport {
   Ring<Received> stored_;  // packets that arrived during a flush
   std::uint64_t stored_head_ = 0, stored_tail_ = 0;
   bool flushing_ = false;
+  std::uint32_t sends_completed_ = 0;  // in the last receive()
   BatchCounts batches_;
 };
 

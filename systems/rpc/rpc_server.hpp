@@ -86,6 +86,11 @@ class RpcServer {
 
   void serve(std::uint8_t type, RpcHandler handler, void* context, RequestLife life) {
     handlers_[type] = {handler, context, life == RequestLife::until_response};
+    if (!handlers_[type].keeps_data) return;
+    short_way_ = false;
+    for (SessionEnd& end : state_.sessions) {
+      for (std::uint32_t i = 0; end.served != nullptr && i < kSessionSlots; ++i) end.served[i].plain = false;
+    }
   }
 
   // The buffer for a response of `bytes` bytes to a request; the handler fills it, or whoever answers later. Null: the
@@ -96,7 +101,7 @@ class RpcServer {
       note_abandoned(slot, handle);
       return nullptr;
     }
-    if ((!slot.plain && slot.response.data == nullptr) || bytes > slot.response.capacity) [[unlikely]]
+    if (bytes - 1 >= slot.response.capacity) [[unlikely]]  // or 0 bytes
       allocate_response(slot, bytes);
     slot.response.bytes = bytes;
     return &slot.response;
@@ -123,11 +128,8 @@ class RpcServer {
       return false;
     ServerSlot& slot = end.served[h.second % kSessionSlots];
     const std::uint64_t number = h.second ^ end.own;  // kRequestNumbers or more in another epoch
-    const Handler& handler = handlers_[h.type()];
-    if (!slot.plain || number <= slot.number || number >= kRequestNumbers || h.bytes() != length || handler.keeps_data)
-        [[unlikely]] {
+    if (!slot.plain || number <= slot.number || number >= kRequestNumbers || h.bytes() != length) [[unlikely]]
       return false;
-    }
     slot.number = number;
     slot.request_bytes = length;
     slot.request_packets = 1;
@@ -136,6 +138,7 @@ class RpcServer {
     slot.responded = false;
     ++state.counts.handled;
     state.counts.request_bytes += length;
+    const Handler& handler = handlers_[h.type()];
     handler.function(handler.context, {{&slot, number, h.session()}, h.type(), packet + kPacketHeaderBytes, length});
     return true;
   }
@@ -249,8 +252,8 @@ class RpcServer {
       slot.request = pool_.allocate(slot.request_bytes);
       state_.charge(options_.costs.allocate);
     }
-    slot.plain = slot.request.data == nullptr && slot.response.data != nullptr && !state_.work.measured() &&
-                 options_.control != RpcControl::dcqcn;
+    slot.plain = short_way_ && slot.request.data == nullptr && slot.response.data != nullptr &&
+                 !state_.work.measured() && options_.control != RpcControl::dcqcn;
   }
   [[gnu::noinline]] void respond_slowly(ServerSlot& slot, const RpcHandle& handle) {
     slot.in_use = false;
@@ -258,6 +261,7 @@ class RpcServer {
     sender_.transmit({slot.number, slot.request_packets - 1, handle.session, handle.index(), PacketKind::response});
   }
   [[gnu::noinline]] void allocate_response(ServerSlot& slot, std::uint32_t bytes) {
+    if (slot.response.data != nullptr && bytes <= slot.response.capacity) return;
     if (slot.owns_response) pool_.free(slot.response);
     slot.response = pool_.allocate(bytes);
     slot.owns_response = true;
@@ -290,6 +294,7 @@ class RpcServer {
   const PacketCut cut_;
   const RpcOptions& options_;
   std::array<Handler, 256> handlers_{};                    // by type
+  bool short_way_ = true;                                  // no handler keeps the data of its requests
   std::vector<std::unique_ptr<ServerSlot[]>> used_slots_;  // of closed sessions, for later ones
 };
 
