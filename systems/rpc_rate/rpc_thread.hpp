@@ -193,12 +193,13 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
   }
   void send(std::uint32_t index) {
     Call& call = calls_table_[index];
-    endpoint_.call(fill(call), {.type = call.slow ? kSlowRequest : kUsualRequest,
-                                .request = &call.request,
-                                .response = &call.response,
-                                .done = &on_done,
-                                .context = this,
-                                .tag = index});
+    const std::uint16_t session = fill(call);  // before its members are read
+    endpoint_.call(session, {.type = call.slow ? kSlowRequest : kUsualRequest,
+                             .request = &call.request,
+                             .response = &call.response,
+                             .done = &on_done,
+                             .context = this,
+                             .tag = index});
   }
 
   // Functions of their own, so that their cost can be told from the endpoint's.

@@ -110,7 +110,11 @@ TEST(Idle, EndsWhenAnotherThreadAddsToAWatchedWord) {
   Picos woke{0};
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     node.watch(&word, sizeof word);
-    for (node.poll_memory(); word == 0; node.poll_memory()) node.idle();
+    const auto added = [&] {
+      node.poll_memory();
+      return word != 0;
+    };
+    while (!added()) node.idle();
     woke = node.now();
   });
   pair.cluster.add_thread(0, 1, [&](SimNode& node) {
