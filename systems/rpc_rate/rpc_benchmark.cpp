@@ -32,7 +32,10 @@ bool has_multi_packet_recv(const std::string& fabric) {
 }  // namespace
 
 RpcBenchmark::RpcBenchmark(const RpcDefaults& defaults)
-    : defaults_(defaults), load_(defaults.load), machines_(defaults.machines) {}
+    : defaults_(defaults),
+      load_(defaults.load),
+      serving_(defaults.load.all_serve ? RpcServing::all : RpcServing::server),
+      machines_(defaults.machines) {}
 
 void RpcBenchmark::options(OptionTable& table) {
   table_ = &table;

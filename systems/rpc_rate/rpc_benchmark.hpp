@@ -77,8 +77,8 @@ class RpcBenchmark final : public Benchmark {
 
   const RpcDefaults defaults_;
   OptionTable* table_ = nullptr;
-  RpcServing serving_ = RpcServing::all;
   RpcLoad load_;
+  RpcServing serving_;
   RpcOptions rpc_;
   std::uint32_t machines_;
   std::optional<std::uint32_t> response_bytes_, background_bytes_, workers_, slow_percent_;
