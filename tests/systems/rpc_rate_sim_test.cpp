@@ -106,7 +106,7 @@ TEST(RpcRate, RunsOnTheNullDevice) {
 // Ten threads of each machine call those of the 19 others, and are called: 2 x 190 sessions per thread.
 TEST(RpcRate, OpensSessionsBetweenAllThreadsOfManyMachines) {
   const Json result = test::result_of(
-      "rpc_rate --fabric sim:cx4 -I 0 --machines 20 --threads 10 --warmup 150us -D 150us --longest 300us");
+      "rpc_rate --fabric sim:cx4 -I 0 --machines 20 --threads 10 --cq_mod 8 --warmup 50us -D 50us --longest 400us");
   expect_each_answered_once(result);
   EXPECT_EQ(result.at("sessions"), 2 * 190);
   EXPECT_GT(result.at("mops_per_machine").get<double>(), 0);
