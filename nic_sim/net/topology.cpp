@@ -8,6 +8,7 @@ Topology::Topology(const Profile& profile, std::uint32_t nodes)
     : planes_(static_cast<std::uint32_t>(profile.wire.ports)),
       rack_nodes_(profile.fabric.switches.rack_nodes == 0 ? nodes : profile.fabric.switches.rack_nodes),
       uplinks_(profile.fabric.switches.uplinks),
+      flow_paths_(profile.fabric.switches.flow_paths),
       racks_((nodes + rack_nodes_ - 1) / rack_nodes_),
       per_plane_(racks_ > 1 ? racks_ + 1 : 1) {}
 
@@ -31,13 +32,15 @@ FarEnd Topology::far_end(SwitchPort port) const {
 }
 
 // A hash of the flow selects the cable, as ECMP does by addresses and the UDP source port, which identifies the two
-// QPs.
+// QPs. With several paths per flow, successive packets take neighbouring cables.
 std::uint32_t Topology::route(std::uint32_t number, const Packet& packet) const {
   const std::uint32_t rack = packet.target_node / rack_nodes_;
   if (!is_spine(number) && number % per_plane_ == rack) return packet.target_node % rack_nodes_;
   const std::uint64_t nodes = std::uint64_t{packet.source_node} << 32 | packet.target_node;
   const std::uint64_t qps = std::uint64_t{packet.source_qp} << 32 | packet.target_qp;
-  const auto cable = static_cast<std::uint32_t>(mix(mix(nodes + number) ^ qps) % uplinks_);
+  std::uint64_t path = mix(mix(nodes + number) ^ qps);
+  if (flow_paths_ > 1) path = path % uplinks_ + packet.sequence % flow_paths_;
+  const auto cable = static_cast<std::uint32_t>(path % uplinks_);
   return is_spine(number) ? rack * uplinks_ + cable : rack_nodes_ + cable;
 }
 

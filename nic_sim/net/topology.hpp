@@ -1,5 +1,5 @@
 // Switches, cables and routes. Nodes are on one switch, or in racks whose switches are connected by a spine; a flow
-// keeps one path. Each port of a node has a set of switches of its own, a plane.
+// keeps one path, or takes several in turn. Each port of a node has a set of switches of its own, a plane.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,7 @@ class Topology {
   std::uint32_t planes_;
   std::uint32_t rack_nodes_;
   std::uint32_t uplinks_;
+  std::uint32_t flow_paths_;
   std::uint32_t racks_;
   std::uint32_t per_plane_;  // switches
 };

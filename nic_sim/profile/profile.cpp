@@ -166,6 +166,8 @@ SwitchProfile read_switches(Section& s, Bytes mtu) {
   if (switches.rack_nodes > 0) {
     switches.uplinks = static_cast<std::uint32_t>(s.integer("uplinks", 1, 1024));
     switches.uplink_rate = s.gbits("uplink_gbit_per_s");
+    if (s.has("flow_paths"))
+      switches.flow_paths = static_cast<std::uint32_t>(s.integer("flow_paths", 1, switches.uplinks));
   }
   if (switches.buffer < mtu + kMaxHeaders)
     s.fail("buffer_bytes", fmt::format("{} is too small for a packet of the MTU; at least {}", switches.buffer.value,

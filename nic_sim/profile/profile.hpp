@@ -145,6 +145,7 @@ struct SwitchProfile {
   std::uint32_t rack_nodes = 0;  // nodes per switch; 0: all
   std::uint32_t uplinks = 0;     // cables from each rack switch to the spine
   BytesPerSecond uplink_rate;    // of each
+  std::uint32_t flow_paths = 1;  // cables that the packets of one flow take in turn
 };
 
 struct FabricProfile {

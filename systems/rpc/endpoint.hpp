@@ -144,6 +144,15 @@ class RpcEndpoint {
   // Declares work of a handler or a continuation; costs nothing on a host.
   void charge(Picos time) { state_.charge(time); }
 
+  // Credits of all sessions that have not come back. 0 once drained.
+  std::uint64_t credits_out() const {
+    std::uint64_t out = 0;
+    for (const SessionEnd& end : state_.sessions) {
+      if (end.client != nullptr) out += options_.credits - end.client->credits;
+    }
+    return out;
+  }
+
   const RpcCounts& counts() const { return state_.counts; }
   // Counts and times since the last clear_counts().
   RpcUse use() const {

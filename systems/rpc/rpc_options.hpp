@@ -6,8 +6,10 @@
 
 #include "common/histogram.hpp"
 #include "common/units.hpp"
+#include "microbench/bench/option_table.hpp"
 #include "systems/rpc/packet.hpp"
 #include "systems/rpc/timely.hpp"
+#include "verbs/resources.hpp"
 #include "wire/dcqcn.hpp"
 
 namespace verbscope {
@@ -56,6 +58,12 @@ struct RpcOptions {
     return Picos(static_cast<std::int64_t>(1e12 * credits * packet_bytes / lowest_rate()));
   }
 };
+
+// Registers --cc.
+void add_control_option(OptionTable& table, RpcOptions& options);
+
+// The options with the rate of the device's port. Throws Error if --cc needs what the device lacks.
+RpcOptions for_port_of(const Device& device, RpcOptions options);
 
 struct RpcCounts {
   std::uint64_t packets_sent = 0;

@@ -85,9 +85,7 @@ void RpcBenchmark::add_protocol_options(OptionTable& table) {
                      "protocol: eRPC's, or FaSST's datagrams without sessions, congestion control or retransmission");
   table.integer("--packet_size", load_.packet_bytes, 64u, 4096u, "largest packet in bytes: header of 16 and data");
   table.integer("--credits", rpc_.credits, 1u, 256u, "packets of a session that may be on their way to the server");
-  table.choice<RpcControl>("--cc", rpc_.control,
-                           {{"none", RpcControl::none}, {"timely", RpcControl::timely}, {"dcqcn", RpcControl::dcqcn}},
-                           "congestion control of the callers: by round trips, or by marks of Ethernet switches");
+  add_control_option(table, rpc_);
   table.duration("--rto", rto_, "resend packets without an answer after this long (default 5 ms)");
   table.number("--loss", loss_, "sim: share of packets that the network loses (default: the profile's)");
   table.choice<bool>("--batched_stamps", rpc_.batched_stamps, {{"on", true}, {"off", false}},

@@ -147,7 +147,7 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
   BatchCounts batches;
   CallerSums callers;
   WorkSums work;
-  std::uint64_t unanswered = 0, repeated = 0;
+  std::uint64_t unanswered = 0, repeated = 0, credits_lost = 0;
   double goodput = 0;
   std::size_t sessions = 0;
   std::uint32_t recvs = 0;
@@ -156,6 +156,7 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
     if (of_endpoint == nullptr) continue;  // a worker
     const RpcThread& thread = *of_endpoint;
     unanswered += thread.unanswered();
+    credits_lost += thread.credits_lost();
     repeated += thread.repeated();
     sessions = std::max(sessions, thread.sessions());
     recvs = thread.recvs();
@@ -184,6 +185,7 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
            {"recvs", recvs},
            {"unanswered", unanswered},
            {"handled_twice", repeated},
+           {"credits_lost", credits_lost},
            {"lat_packed", latency.pack()},
            {"rtt_packed", round_trips.pack()}};
   callers.write(out);
@@ -213,10 +215,11 @@ void RpcBenchmark::finish(Outcome& outcome) const {
     const double request_bits = outcome.config.at("size").get<double>() * 8;
     result[kServedRate] = result.at("goodput_gbit_per_s").get<double>() * 1e3 / request_bits;
   }
-  for (const auto& [key, what] :
-       {std::pair("handled_twice", "handled twice"), std::pair("unanswered", "not answered")}) {
+  for (const auto& [key, what] : {std::pair("handled_twice", "requests were handled twice"),
+                                  std::pair("unanswered", "requests were not answered"),
+                                  std::pair("credits_lost", "credits did not come back")}) {
     const double sum = result.at(key).get<double>() + sum_over_clients(result, key);
-    if (sum > 0 && outcome.failure.empty()) outcome.failure = fmt::format("{} requests were {}", sum, what);
+    if (sum > 0 && outcome.failure.empty()) outcome.failure = fmt::format("{} {}", sum, what);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/error.hpp"
-#include "verbs/port_speed.hpp"
 
 namespace verbscope {
 
@@ -56,15 +55,7 @@ RpcOptions complete(RpcOptions options, const ThreadSetup& setup, const RpcLoad&
   options.recvs = recvs_of(setup) - unposted_recvs(setup.operation);
   // On the null device round trips say nothing about a network.
   if (load.played > 0) options.timely.low = Picos::max();
-  const ibv_port_attr& port = setup.device.port_attributes();
-  options.timely.link = options.dcqcn.line = port_rate(port);
-  if (options.control == RpcControl::dcqcn && port.link_layer != IBV_LINK_LAYER_ETHERNET) {
-    fail_usage("--cc dcqcn: {} is an InfiniBand device; only switches of Ethernet mark packets", setup.device.name());
-  }
-  if (options.control != RpcControl::none && !(options.timely.link.value > 0)) {
-    fail_usage("--cc: {} does not state the speed of its port", setup.device.name());
-  }
-  return options;
+  return for_port_of(setup.device, options);
 }
 
 }  // namespace

@@ -93,6 +93,7 @@ class RpcThread : public Workload {
   virtual const BatchCounts& batches() const = 0;
   virtual std::uint64_t unanswered() const = 0;
   virtual std::uint64_t repeated() const = 0;
+  virtual std::uint64_t credits_lost() const = 0;  // that had not come back when the thread had all answers
 };
 
 template <class Endpoint>
@@ -118,6 +119,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
       if (workers_) hand_over(node);
       note(node, meter);
       if (!running && !tally.drained.load(std::memory_order_relaxed) && endpoint_.drained()) {
+        credits_lost_ = endpoint_.credits_out();
         tally.set_drained();
         if (played_) return;  // its peers send nothing more
       }
@@ -150,6 +152,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
   const RpcUse& use() const override { return use_; }
   const BatchCounts& batches() const override { return batches_; }
   std::uint64_t unanswered() const override { return unanswered_; }
+  std::uint64_t credits_lost() const override { return credits_lost_; }
   std::uint64_t repeated() const override { return repeated_; }
 
  private:
@@ -319,7 +322,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
   std::vector<std::uint64_t> last_handled_;  // by session and slot: the tag of the last request
   std::uint64_t sequence_ = 0;
   std::uint64_t fresh_ = 0;  // answered since the last pass; without calls, handled
-  std::uint64_t handled_ = 0, wrong_ = 0, unanswered_ = 0, repeated_ = 0;
+  std::uint64_t handled_ = 0, wrong_ = 0, unanswered_ = 0, repeated_ = 0, credits_lost_ = 0;
   bool measuring_ = false;
   bool spins_ = false;                   // for the time of a handler, instead of declaring it
   std::optional<WorkerQueues> workers_;  // of the machine

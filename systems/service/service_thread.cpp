@@ -46,7 +46,7 @@ Qp make_qp(const ServicePlace& place, const QpOptions& options) {
 }
 
 RpcOptions endpoint_options(const ServicePlace& place) {
-  RpcOptions options = place.options.rpc;
+  RpcOptions options = for_port_of(place.device.device, place.options.rpc);
   options.first_epoch = static_cast<std::uint16_t>(place.random);
   const int mtu = mtu_bytes(place.device.device.port_attributes().active_mtu);
   if (place.options.packet_bytes > static_cast<std::uint32_t>(mtu)) {

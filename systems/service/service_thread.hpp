@@ -52,8 +52,11 @@ class ServiceThread {
   const std::string& server() const { return place_.options.server; }
 
   // Requests of this type are handled by `handler`, in pass(). Each request must be answered by response() and
-  // respond(), at once or later.
-  void serve(std::uint8_t type, RpcHandler handler, void* context) { rpc_.serve(type, handler, context); }
+  // respond(), at once or later. With RequestLife::until_response its data stays until then, so that threads of the
+  // service can work on it; respond() is for this thread.
+  void serve(std::uint8_t type, RpcHandler handler, void* context, RequestLife life = RequestLife::until_return) {
+    rpc_.serve(type, handler, context, life);
+  }
   // The buffer for a response of `bytes` bytes. Null: the session is closed, and the request needs no answer.
   MessageBuffer* response(const RpcHandle& handle, std::uint32_t bytes) { return rpc_.response(handle, bytes); }
   void respond(const RpcHandle& handle) { rpc_.respond(handle); }

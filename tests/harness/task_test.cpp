@@ -15,7 +15,7 @@ class TaskTest : public testing::Test {
  protected:
   TaskSpec spec(const std::string& script, milliseconds limit = milliseconds(60'000)) {
     return {.command = {"/bin/sh", "-c", script, "sh"},
-            .environment = {"VERBSCOPE_SECRET=hidden"},
+            .environment = {"VERBSCOPE_SECRET=word-of-task-test"},
             .record_file = folder_.file("record.json"),
             .limit = limit};
   }
@@ -45,7 +45,7 @@ TEST_F(TaskTest, ReturnsOutputEndAndRecord) {
   EXPECT_EQ(task->end_text(), "exit status 3");
   EXPECT_EQ(task->output(), "one\n");
   EXPECT_THAT(task->tail(), testing::UnorderedElementsAre("one", "two"));
-  EXPECT_EQ(read_text(folder_.file("record.json")), "{hidden}\n");
+  EXPECT_EQ(read_text(folder_.file("record.json")), "{word-of-task-test}\n");
 }
 
 TEST_F(TaskTest, KeepsTheSecretOffCommandLines) {
@@ -53,7 +53,7 @@ TEST_F(TaskTest, KeepsTheSecretOffCommandLines) {
   ASSERT_TRUE(wait_end(*task));
   EXPECT_TRUE(task->succeeded());
   EXPECT_THAT(task->output(), testing::HasSubstr("verbscope hold"));
-  EXPECT_THAT(task->output(), testing::Not(testing::HasSubstr("hidden")));
+  EXPECT_THAT(task->output(), testing::Not(testing::HasSubstr("word-of-task-test")));
 }
 
 TEST_F(TaskTest, PassesHostileArgumentsUnchanged) {

@@ -273,6 +273,26 @@ TEST(Topology, FlowKeepsOnePathAndFlowsUseAllCables) {
   for (int cable : {4, 5, 6}) EXPECT_GT(used[static_cast<std::size_t>(cable)], 60);
 }
 
+TEST(Topology, FlowTakesItsPathsInTurn) {
+  Profile profile = round_network();
+  profile.fabric.switches.rack_nodes = 4;
+  profile.fabric.switches.uplinks = 3;
+  profile.fabric.switches.flow_paths = 2;
+  const Topology topology(profile, 12);
+  Packet packet;
+  packet.source_node = 1;
+  packet.target_node = 9;
+  const auto cable_of = [&](std::uint32_t sequence) {
+    packet.sequence = sequence;
+    return topology.route(0, packet);
+  };
+  EXPECT_NE(cable_of(0), cable_of(1));
+  for (std::uint32_t sequence = 0; sequence < 10; ++sequence) {
+    EXPECT_EQ(cable_of(sequence), cable_of(sequence + 2));
+    EXPECT_GE(cable_of(sequence), 4u);
+  }
+}
+
 // Each cable connects two ports, in both directions.
 TEST(Topology, CableEndsReferToEachOther) {
   Profile profile = round_network();
