@@ -209,17 +209,17 @@ void RpcBenchmark::finish(Outcome& outcome) const {
     callers.add(client.at("result").at("callers").get<double>(), client.at("result"));
   }
   callers.write(result);
-  if (load_.all_serve) {
-    add_machine_rates(outcome);
-  } else {
-    const double request_bits = outcome.config.at("size").get<double>() * 8;
-    result[kServedRate] = result.at("goodput_gbit_per_s").get<double>() * 1e3 / request_bits;
-  }
   for (const auto& [key, what] : {std::pair("handled_twice", "requests were handled twice"),
                                   std::pair("unanswered", "requests were not answered"),
                                   std::pair("credits_lost", "credits did not come back")}) {
     const double sum = result.at(key).get<double>() + sum_over_clients(result, key);
     if (sum > 0 && outcome.failure.empty()) outcome.failure = fmt::format("{} {}", sum, what);
+  }
+  if (load_.all_serve) {
+    add_machine_rates(outcome);
+  } else {
+    const double request_bits = outcome.config.at("size").get<double>() * 8;
+    result[kServedRate] = result.at("goodput_gbit_per_s").get<double>() * 1e3 / request_bits;
   }
 }
 
