@@ -54,8 +54,8 @@ class SharedQueue {
   }
 
  private:
-  // A ticket lock. On a simulated machine nobody waits for it: its holder lets no virtual time pass. There `tickets` is
-  // the cache line that moves between the threads.
+  // A ticket lock. On a simulated machine nobody waits for the lock, because no virtual time passes while it is held.
+  // There `tickets` is the cache line that moves between the threads.
   struct alignas(64) Words {
     std::uint64_t tickets;
     std::uint64_t serving;

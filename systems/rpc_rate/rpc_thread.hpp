@@ -283,7 +283,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
     meter.add_and_note(node, meter.phase(), fresh);
     set_measuring(meter.measuring());
   }
-  // Clears what was counted when an interval begins, and keeps it when it ends.
+  // Sets the counts to 0 when an interval begins. Stores them when it ends.
   void set_measuring(bool measuring) {
     if (measuring == measuring_) return;
     measuring_ = measuring;

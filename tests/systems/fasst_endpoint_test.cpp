@@ -1,4 +1,4 @@
-// RPCs as FaSST's without a device: one packet each way, and no answer to what is lost.
+// Tests RPCs as FaSST's without a device: one packet each way, and no answer if a packet is lost.
 #include "systems/rpc/fasst_endpoint.hpp"
 
 #include <gmock/gmock.h>

@@ -58,7 +58,7 @@ def counts_of(record):
 
 
 def run(binaries, folder, words, profile, number):
-    """(what is wrong, or nothing; its record, or nothing)"""
+    """(the error, or an empty text; the record, or None)"""
     out = folder / f"{number}.jsonl"
     command = [binaries / words[0], *words[1:], "--fabric", f"sim:{profile}", "--sim_threads", "1", "--out_json_file", out]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300)

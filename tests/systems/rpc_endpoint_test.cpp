@@ -203,7 +203,7 @@ TEST(RpcProtocol, FlushesPacketsThatWaitedForRoomBeforeItTakesResponses) {
   }
 }
 
-// Three packets each way, all of them marked; the client is told of those that it sent.
+// Three packets each way, all marked. The server tells the client only about marked packets of the client.
 TEST(RpcProtocol, TellsTheClientOfMarkedPackets) {
   for (const RpcControl control : {RpcControl::none, RpcControl::dcqcn}) {
     RpcOptions options;

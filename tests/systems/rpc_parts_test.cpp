@@ -147,7 +147,7 @@ TEST(RpcWorkTimes, GoToTheWorkThatIsDone) {
   EXPECT_EQ(times.times()[1], Picos(0));
 }
 
-// A host spends its time by itself: what is declared must not count twice.
+// On a host the clock measures all work. Declared time must not be added to it.
 TEST(RpcWorkTimes, OfAHostHaveNoDeclaredTime) {
   Picos now{0};
   WorkTimes times;

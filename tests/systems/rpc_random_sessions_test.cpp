@@ -78,7 +78,7 @@ class World {
     std::map<std::uint16_t, std::uint32_t> client_ends;  // open: the port that they call
     std::map<std::uint16_t, std::uint32_t> server_ends;
   };
-  // A message of the management: what is to happen later.
+  // A message of the management, which the thread handles in a later pass.
   struct Message {
     std::uint64_t at;
     std::function<void()> happen;
