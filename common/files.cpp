@@ -94,6 +94,8 @@ bool has_kind(std::string_view head, FileKind kind) {
     case FileKind::exported:  // any of the four views
       return head.starts_with("id,benchmark,fabric,") || head.starts_with(R"({"id":")") ||
              head.starts_with("{\n\"test_info\"") || (head.starts_with("-----") && has("#bytes"));
+    case FileKind::history:
+      return head.starts_with(R"({"client":)");
   }
   return false;
 }
@@ -116,6 +118,8 @@ const char* kind_text(FileKind kind) {
       return "a page of `verbscope validate`";
     case FileKind::exported:
       return "an output of `verbscope export`";
+    case FileKind::history:
+      return "a history of clients";
   }
   return "";
 }

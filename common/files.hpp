@@ -29,7 +29,7 @@ std::string_view without_byte_order_mark(std::string_view text);
 
 // The kinds of files that commands write. A file of another kind is never overwritten. The first bytes of a file
 // identify its kind.
-enum class FileKind { results, report_page, svg, pdf, figure_data, gnuplot_script, validation_page, exported };
+enum class FileKind { results, report_page, svg, pdf, figure_data, gnuplot_script, validation_page, exported, history };
 
 // First bytes of the files that `verbscope plot` writes beside a figure.
 inline constexpr std::string_view kFigureDataHead = "curve,benchmark,fabric,simulated,";

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/files.hpp"
+#include "common/lines.hpp"
 #include "common/record.hpp"
 #include "common/terminal.hpp"
 
@@ -78,67 +79,9 @@ void ResultsWriter::append(const Record& record) {
   if (::fsync(file_.get()) == -1 && errno != EINVAL && errno != EROFS) throw_errno(what, errno);
 }
 
-namespace {
-
-// Reads the lines of a file with their numbers. Skips the content of lines that are too long for a record.
-class Lines {
- public:
-  explicit Lines(const std::filesystem::path& path) : path_(path.string()), file_(open_input(path, what())) {}
-
-  // Returns false at the end of the file. A last line without a line end counts.
-  bool next() {
-    line_.clear();
-    ++number_;
-    std::size_t bytes = 0;
-    while (true) {
-      const std::string_view rest = std::string_view(block_).substr(at_);
-      const std::string_view part = rest.substr(0, rest.find('\n'));
-      bytes += part.size();
-      if (bytes <= kMaxJsonBytes) line_ += number_ == 1 ? without_byte_order_mark(part) : part;
-      too_long_ = bytes > kMaxJsonBytes;
-      at_ += part.size();
-      if (at_ < block_.size()) {
-        ++at_;
-        return true;
-      }
-      if (bytes > kMaxLineBytes) fail("{}:{}: the line is longer than {} bytes", path_, number_, kMaxLineBytes);
-      if (!read_block()) return bytes > 0;
-    }
-  }
-
-  const std::string& line() const { return line_; }
-  std::size_t number() const { return number_; }
-  bool too_long() const { return too_long_; }
-
- private:
-  static constexpr std::size_t kBlock = 1 << 20;
-  static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 30;
-
-  std::string what() const { return fmt::format("cannot read results from {}", path_); }
-
-  bool read_block() {
-    block_.resize(kBlock);
-    at_ = 0;
-    ssize_t n = 0;
-    while ((n = ::read(file_.get(), block_.data(), block_.size())) < 0 && errno == EINTR) {
-    }
-    if (n < 0) throw_errno(what(), errno);
-    block_.resize(static_cast<std::size_t>(n));
-    return n > 0;
-  }
-
-  std::string path_;
-  Fd file_;
-  std::string block_, line_;
-  std::size_t at_ = 0, number_ = 0;
-  bool too_long_ = false;
-};
-
-}  // namespace
-
 void each_result(const std::filesystem::path& path, const std::function<void(Record record, std::size_t bytes)>& visit,
                  const std::function<void(const std::string& warning)>& warn) {
-  for (Lines lines(path); lines.next();) {
+  for (Lines lines(path, fmt::format("cannot read results from {}", path.string())); lines.next();) {
     const std::string& line = lines.line();
     if (line.empty() && !lines.too_long()) continue;
     const std::string where = fmt::format("{}:{}", path.string(), lines.number());

@@ -44,6 +44,28 @@ TEST(CommandLine, RejectsTwoFormatsAtOnce) {
   }
 }
 
+TEST(CommandLine, LinearizableJudgesTheFilesOfSeveralClients) {
+  TempFolder folder;
+  const auto event = [&](const std::string& name, const char* kind, int value, int invoked) {
+    const std::string path = folder.file(name);
+    std::ofstream(path) << fmt::format(
+        R"({{"client":{},"operation":1,"kind":"{}","key":4,"value":{},"invoked_ns":{},"completed_ns":{}}})"
+        "\n",
+        invoked, kind, value, invoked, invoked + 5);
+    return path;
+  };
+  const std::string first = event("a", "put", 1, 10), second = event("b", "put", 2, 20), old = event("c", "get", 1, 30);
+  const Ran good = run({"linearizable", first, old});
+  EXPECT_EQ(good.end, "exit status 0");
+  EXPECT_EQ(good.out, "2 clients, 1 keys, 1 GETs, 1 PUTs, 0 without an answer: linearizable\n");
+  const Ran bad = run({"linearizable", first, second, old});
+  EXPECT_EQ(bad.end, "exit status 1");
+  EXPECT_THAT(bad.out,
+              testing::AllOf(testing::StartsWith("key 4: acknowledged PUT lost: PUT 1 of client 20 (value 2, "),
+                             testing::HasSubstr("not linearizable: 1 of 1 keys\n")));
+  EXPECT_THAT(run({"linearizable", folder.file("none")}).err, testing::HasSubstr("cannot read a history from "));
+}
+
 TEST(CommandLine, PredictAcceptsUnitsAndAnyCase) {
   const auto predict = [](const std::string& verb, const std::string& connection, const std::string& size) {
     return run({"predict", "--cluster", "cib", "--json", "--verb", verb, "-c", connection, "-s", size}).out;
