@@ -6,9 +6,8 @@
 // - A GET takes effect as soon as the register has its value, because it changes nothing.
 // - A PUT that nobody reads takes effect immediately before the next one that somebody reads. So when a PUT takes
 //   effect, all other pending PUTs are "hidden": their returns require nothing.
-// - Before the register gets another value, it gets the values of pending GETs: those that no later GET returns,
-// always;
-//   those that a later GET returns, never if only one PUT writes the value. Otherwise both ways are searched.
+// - Before the register gets another value, it gets the values of pending GETs. It always does if no later GET returns
+//   the value, and never if a later GET does and only one PUT writes it. Otherwise both ways are searched.
 // If all PUTs write different values, there is one configuration at any time.
 #include "systems/history/linearizable.hpp"
 
