@@ -26,7 +26,9 @@ class RpcSessions {
  public:
   RpcSessions(Transport& transport, PacketSender<Transport>& sender, RpcClient<Transport>& client,
               RpcServer<Transport>& server, EndpointState& state, const RpcOptions& options)
-      : transport_(transport), sender_(sender), client_(client), server_(server), state_(state), options_(options) {}
+      : transport_(transport), sender_(sender), client_(client), server_(server), state_(state), options_(options) {
+    state_.sessions.reserve(options.most_sessions());  // handlers and continuations may open sessions
+  }
 
   void on_failure(SessionFailure function, void* context) {
     failure_ = function;

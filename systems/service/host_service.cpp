@@ -49,7 +49,7 @@ class TcpLinks final : public PeerLinks {
   TcpLinks(Management& management, const ServiceOptions& options)
       : options_(options),
         nexus_(management, terms_of(options), exchange_secret(options.secret),
-               options.server.empty() ? std::optional(static_cast<int>(options.port)) : std::nullopt) {
+               options.servers.empty() ? std::optional(static_cast<int>(options.port)) : std::nullopt) {
     management.set_links(*this);
   }
 
@@ -86,14 +86,15 @@ void run_on_host(Service& service, const ServiceOptions& options) {
   std::random_device random;
   std::deque<ServiceThreadOn<HostNode>> threads;
   for (std::uint32_t t = 0; t < options.threads; ++t) {
-    threads.emplace_back(ServicePlace{device, options, management, t, std::uint64_t{random()} << 32 | random()}, node);
+    const std::uint64_t seed = std::uint64_t{random()} << 32 | random();
+    threads.emplace_back(ServicePlace{device, options, management, 0, t, seed}, node);
   }
   const TcpLinks links(management, options);
   const RunCores cores(parse_cores(options.cores), options.threads);
   std::vector<PinnedThread> running;
   for (std::uint32_t t = 0; t < options.threads; ++t) {
     running.emplace_back(cores.threads().at(t), [&service, &options, &thread = threads[t]](const std::stop_token&) {
-      options.server.empty() ? service.serve(thread) : service.call(thread);
+      options.servers.empty() ? service.serve(thread) : service.call(thread);
       thread.finish();
     });
   }

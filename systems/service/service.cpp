@@ -1,10 +1,12 @@
 #include "systems/service/service.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "common/cli.hpp"
 #include "common/error.hpp"
 #include "common/record.hpp"
+#include "common/text.hpp"
 #include "microbench/bench/options.hpp"
 #include "systems/service/runs.hpp"
 
@@ -12,15 +14,13 @@ namespace verbscope {
 
 namespace {
 
-constexpr const char* kSimulatedServer = "server";
-
 void add_options(OptionTable& table, ServiceOptions& o, std::optional<Picos>& timeout, std::optional<Picos>& rto) {
   table.group("Where it runs");
   table.text("--fabric", o.fabric, "verbs or sim:NAME",
              "run on a libibverbs device, or all roles on a simulated cluster");
   table.text("-d,--ib_dev", o.ib_dev, "a device", "device, such as mlx5_0 or mlx5_0:2 (default: the first)");
   table.integer("-x,--gid_index", o.gid_index, -1, 255, "GID index of the port (-1: choose)");
-  table.integer("-p,--port", o.port, 1u, 65535u, "TCP port of the server");
+  table.integer("-p,--port", o.port, 1u, 65535u, "TCP port of a server");
   table.text("--secret", o.secret, "a text", "shared secret of all processes (default: VERBSCOPE_SECRET)");
   table.text("--cores", o.cores, "a list such as 0-3,8", "pin the threads to these cores (default: free ones)");
   table.integer("--threads", o.threads, 1u, 1024u, "threads of each process, each with its endpoint");
@@ -37,12 +37,24 @@ void add_options(OptionTable& table, ServiceOptions& o, std::optional<Picos>& ti
                 "time-outs of a call in a row after which its session fails");
 }
 
+// The host argument, which is empty at a server.
+std::vector<std::string> servers_of(const Service& service, const std::string& hosts) {
+  if (hosts.empty()) return {};
+  std::vector<std::string> servers = split(hosts, ',');
+  if (std::ranges::find(servers, "") != servers.end()) fail_usage("host {}: expected HOST[:PORT],...", hosts);
+  if (servers.size() > 1 && service.servers() == 1) {
+    fail_usage("host {}: {} has one server", hosts, service.describe().name);
+  }
+  return servers;
+}
+
 void check(const ServiceOptions& o) {
-  if (o.fabric != "verbs" && !o.fabric.starts_with(kSimulatedPrefix)) {
+  if (o.fabric != "verbs" && !is_simulated(o.fabric)) {
     fail_usage("--fabric {}: expected verbs or sim:NAME", o.fabric);
   }
-  if (o.fabric != "verbs" && !o.server.empty()) {
-    fail_usage("a host argument ({}) has no effect with --fabric {}: one process has all roles", o.server, o.fabric);
+  if (o.fabric != "verbs" && !o.servers.empty()) {
+    fail_usage("a host argument ({}) has no effect with --fabric {}: one process has all roles", o.servers.front(),
+               o.fabric);
   }
   if (o.fabric == "verbs" && o.clients != 1) fail_usage("--clients {}: only with --fabric sim:NAME", o.clients);
   if (o.rpc.recvs % DatagramTransport::kRecvList != 0) {
@@ -61,7 +73,9 @@ int run_with_arguments(Service& service, int argc, char** argv) {
   add_options(table, options, timeout, rto);
   table.group("Options of this service");
   service.options(table);
-  app.add_option("host", options.server, "name or address of the server; without it, this process is the server");
+  std::string hosts;
+  app.add_option("host", hosts,
+                 "name or address of the server (HOST[:PORT],... of several); without it, this process serves");
   app.footer(
       fmt::format("Examples:\n  {0} --fabric sim:cx4 {1}\n  {0} -d mlx5_0 {1}\n  {0} -d mlx5_0 {1} HOST\n"
                   "The first command simulates. For devices, run the second on HOST, then the third.",
@@ -69,11 +83,11 @@ int run_with_arguments(Service& service, int argc, char** argv) {
   parse_args(app, argc, argv);
   options.timeout = timeout.value_or(options.timeout);
   options.rpc.rto = rto.value_or(options.rpc.rto);
+  options.servers = servers_of(service, hosts);
   check(options);
   if (options.fabric == "verbs") {
     run_on_host(service, options);
   } else {
-    options.server = kSimulatedServer;
     run_simulated(service, options);
   }
   return 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/units.hpp"
 #include "systems/rpc/rpc_options.hpp"
@@ -12,8 +13,9 @@
 namespace verbscope {
 
 struct ServiceOptions {
-  std::string name;    // of the service
-  std::string server;  // HOST or HOST:PORT; empty: this process is the server
+  std::string name;  // of the service
+  // Each HOST or HOST:PORT, or the name of a simulated machine. Empty: this process is a server on a device.
+  std::vector<std::string> servers;
   std::string fabric = "verbs";
   std::string ib_dev;
   int gid_index = -1;

@@ -105,38 +105,35 @@ ServiceThread::ServiceThread(const ServicePlace& place)
       transport_(thread_setup(place, operation_of(queues_), Topology{}, cq_.get(), qp_.get()),
                  place.options.packet_bytes, all_recvs(place)),
       pool_({place.options.packet_bytes - kPacketHeaderBytes}, &place.device.pd, true),
-      rpc_(transport_, pool_, options_) {
+      rpc_(transport_, pool_, options_),
+      random_(place.random) {
   rpc_.sessions().on_failure(
       [](void* self, std::uint16_t session) { static_cast<ServiceThread*>(self)->timed_out(session); }, this);
 }
 
-std::uint16_t ServiceThread::connect(const std::string& address, std::uint32_t endpoint) {
+std::uint16_t ServiceThread::open(const std::string& address, std::uint32_t endpoint) {
+  const PeerId peer = place_.management.peer_at(address);
   const SessionName own = rpc_.sessions().reserve();
-  Link& link = links_[own.number] = {.peer = 0, .own = own};
-  const auto give_up = [&](const std::string& reason) {
-    disconnect(own.number);
-    fail("{}", reason);
-  };
-  const std::string to = fmt::format("endpoint {} of {}", endpoint, address);
-  step();  // sets the time
-  const Picos deadline = now() + place_.options.timeout + kTcpReports;
-  try {
-    link.peer = place_.management.peer_at(address);
-  } catch (const Error& error) {
-    give_up(error.what());
-  }
-  for (Picos ask_at = now(); !is_open(own.number);) {
-    if (!link.failure.empty()) give_up(fmt::format("{} opened no session: {}", to, link.failure));
-    if (now() > deadline) {
-      give_up(fmt::format("waited {:g} s for {} to open a session", to_seconds(place_.options.timeout), to));
-    }
-    if (now() >= ask_at) {
-      place_.management.open(link.peer, endpoint, end_name(link), address_);
-      ask_at = now() + kAskAgain;
-    }
-    if (!pass()) give_up(fmt::format("stopped while {} was to open a session", to));
-  }
+  links_[own.number] = {.peer = peer, .own = own, .endpoint = endpoint};
+  ask_at_ = Picos(0);  // the next pass asks, because it has the time
   return own.number;
+}
+
+SessionState ServiceThread::state(std::uint16_t session) const {
+  const ClientPhase phase = rpc_.client(session).phase;
+  return phase == ClientPhase::open     ? SessionState::open
+         : phase == ClientPhase::failed ? SessionState::failed
+                                        : SessionState::opening;
+}
+
+std::uint16_t ServiceThread::connect(const std::string& address, std::uint32_t endpoint) {
+  const std::uint16_t session = open(address, endpoint);
+  while (state(session) == SessionState::opening && pass()) {
+  }
+  if (state(session) == SessionState::open) return session;
+  const std::string reason = state(session) == SessionState::failed ? failure(session) : "the process is to end";
+  disconnect(session);
+  fail("endpoint {} of {} opened no session: {}", endpoint, address, reason);
 }
 
 void ServiceThread::disconnect(std::uint16_t session) {
@@ -156,6 +153,23 @@ void ServiceThread::finish() {
 
 void ServiceThread::fail_pass(const RunEnd& end) const {
   fail("{}: {}", place_.device.device.name(), describe(end));
+}
+
+void ServiceThread::ask_peers() {
+  ask_at_ = Picos::max();
+  for (auto& [session, link] : links_) {
+    if (!link.client || state(session) != SessionState::opening) continue;
+    if (link.deadline == Picos::max()) link.deadline = now() + place_.options.timeout + kTcpReports;
+    if (now() >= link.deadline) {
+      lose(session, fmt::format("waited {:g} s for its answer", to_seconds(place_.options.timeout)));
+      continue;
+    }
+    if (now() >= link.ask_at) {
+      place_.management.open(link.peer, link.endpoint, end_name(link), address_);
+      link.ask_at = now() + kAskAgain;
+    }
+    ask_at_ = std::min({ask_at_, link.ask_at, link.deadline});
+  }
 }
 
 void ServiceThread::obey_orders() {
@@ -206,14 +220,16 @@ void ServiceThread::open_for(const SessionOrder& order) {
 
 void ServiceThread::connect_end(const SessionOrder& order) {
   Link& link = links_.at(order.own.number);
-  if (link.remote || !link.failure.empty()) return;  // the answer to an earlier question
+  if (link.remote) return;  // the answer to an earlier question
+  if (!link.failure.empty()) return place_.management.close(order.peer, order.remote);
   try {
     const UdAddress to = address_of(order.address);
     link.remote = order.remote;
     rpc_.sessions().connect(order.own.number, to, order.remote.session);
   } catch (const Error& error) {
     place_.management.close(order.peer, order.remote);
-    link.failure = error.what();
+    link.remote.reset();
+    lose(order.own.number, error.what());
   }
 }
 

@@ -7,7 +7,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "common/hash.hpp"
 #include "machine/node.hpp"
 #include "microbench/bench/control.hpp"
 #include "systems/rpc/datagram_transport.hpp"
@@ -34,9 +37,13 @@ struct ServicePlace {
   const ServiceDevice& device;
   const ServiceOptions& options;
   Management& management;
+  std::uint32_t machine = 0;
   std::uint32_t thread = 0;
-  std::uint64_t random = 0;  // differs between processes, also those that are started again
+  std::uint64_t random = 0;  // differs between threads, also those of a process that is started again
 };
+
+// failed: the peer has closed the session or refused it, does not answer, or has ended.
+enum class SessionState : std::uint8_t { opening, open, failed };
 
 class ServiceThread {
  public:
@@ -48,8 +55,13 @@ class ServiceThread {
 
   // The number of this endpoint in its process.
   std::uint32_t number() const { return place_.thread; }
-  // The address of the server, from the command line.
-  const std::string& server() const { return place_.options.server; }
+  // The number of the simulated machine; 0 on a device.
+  std::uint32_t machine() const { return place_.machine; }
+  // The addresses of the servers: the host argument of a client, or the names of the simulated machines. Empty at a
+  // server on a device.
+  const std::vector<std::string>& servers() const { return place_.options.servers; }
+  // The first of them.
+  const std::string& server() const { return servers().at(0); }
 
   // Requests of this type are handled by `handler`, in pass(). Each request must be answered by response() and
   // respond(), at once or later. With RequestLife::until_response its data stays until then, so that threads of the
@@ -61,13 +73,17 @@ class ServiceThread {
   MessageBuffer* response(const RpcHandle& handle, std::uint32_t bytes) { return rpc_.response(handle, bytes); }
   void respond(const RpcHandle& handle) { rpc_.respond(handle); }
 
-  // Opens a session with an endpoint of the process at `address` ("HOST" or "HOST:PORT"). Calls pass() until it is
-  // open. Throws Error if the peer refuses or does not answer within --timeout.
+  // Begins to open a session with an endpoint of the server at `address` ("HOST", "HOST:PORT", or the name of a
+  // simulated machine), and returns its number at once. It fails if the peer refuses or does not answer within
+  // --timeout. Throws Error for an invalid address, or if the RECVs do not suffice for another session.
+  std::uint16_t open(const std::string& address, std::uint32_t endpoint = 0);
+  SessionState state(std::uint16_t session) const;
+  // Why the session failed; empty before.
+  const std::string& failure(std::uint16_t session) const { return links_.at(session).failure; }
+  // open(), and pass() until the session is open. Throws Error if it fails.
   std::uint16_t connect(const std::string& address, std::uint32_t endpoint = 0);
-  // False once the session has failed: its peer has closed it, does not answer, or has ended.
-  bool is_open(std::uint16_t session) const { return rpc_.client(session).phase == ClientPhase::open; }
-  // Makes a call in an open or failed session. Its continuation is called once, in pass(); the buffers must stay until
-  // then. In a failed session it ends with RpcStatus::no_answer.
+  // Makes a call in a session. Its continuation is called once, in pass(); the buffers must stay until then. The call
+  // waits while the session opens. In a failed session it ends with RpcStatus::no_answer.
   void call(std::uint16_t session, const RpcCall& call) { rpc_.call(session, call); }
   // Closes a session. Calls that are not answered end with RpcStatus::no_answer. The number is not valid any more.
   void disconnect(std::uint16_t session);
@@ -82,10 +98,16 @@ class ServiceThread {
     step();
     return !stopped_;
   }
+  // The next pass waits no longer than until `time`. A pass never waits for more than 20 us, but on a simulated cluster
+  // it ends late without this.
+  void wake_by(Picos time) { wake_by_ = std::min(wake_by_, time); }
+
+  // A random number, on a simulated cluster from --seed.
+  std::uint64_t random() { return mix(random_ += kMixStep); }
 
   // Declares computing time of a handler or a continuation, which passes on a simulated cluster; nothing on a host.
   void compute(Picos time) { rpc_.charge(time); }
-  Picos now() const { return rpc_.now(); }  // the time of the last pass
+  Picos now() const { return rpc_.now(); }  // the time at which the last pass began
   const RpcCounts& counts() const { return rpc_.counts(); }
 
   // Closes all sessions of the thread and waits for the end of their calls.
@@ -101,7 +123,10 @@ class ServiceThread {
     const int moved = rpc_.pass(node, end);
     if (moved < 0) [[unlikely]]
       fail_pass(end);
-    if (moved == 0) node.idle_until(std::min(rpc_.wake_at(), rpc_.now() + kLongestIdle));
+    if (rpc_.now() >= ask_at_) [[unlikely]]
+      ask_peers();
+    const Picos wake_by = std::exchange(wake_by_, Picos::max());
+    if (moved == 0) node.idle_until(std::min({rpc_.wake_at(), wake_by, rpc_.now() + kLongestIdle}));
   }
 
  private:
@@ -114,10 +139,14 @@ class ServiceThread {
     std::optional<EndName> remote{};  // none: the peer has not answered
     bool client = true;
     std::string failure{};
+    std::uint32_t endpoint = 0;     // of the peer, which a client's end asks for a session
+    Picos ask_at{0};                // when it asks again
+    Picos deadline = Picos::max();  // for the answer; set with the first question
   };
 
   [[noreturn]] void fail_pass(const RunEnd& end) const;
   void obey_orders();
+  void ask_peers();
   void obey(const SessionOrder& order);
   void open_for(const SessionOrder& order);
   void connect_end(const SessionOrder& order);
@@ -138,6 +167,9 @@ class ServiceThread {
   RpcEndpoint<DatagramTransport> rpc_;
   std::map<std::string, Ah> handles_;  // by the address of a port
   std::map<std::uint16_t, Link> links_;
+  Picos ask_at_ = Picos::max();  // when a session that is not open asks its peer, or fails
+  Picos wake_by_ = Picos::max();
+  std::uint64_t random_;
   bool stopped_ = false;
 };
 

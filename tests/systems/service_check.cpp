@@ -123,7 +123,7 @@ class Check final : public Service {
     void run() {
       session = thread.connect(thread.server());
       while (answered < service.calls_ && thread.pass()) {
-        if (thread.is_open(session)) {
+        if (thread.state(session) == SessionState::open) {
           send();
         } else if (!outstanding()) {
           thread.disconnect(session);

@@ -2,86 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "systems/service/service.hpp"
+#include "tests/systems/test_service.hpp"
 
 namespace verbscope {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr std::uint8_t kEcho = 1;
-
-// Echoes, or does what a test says.
-class TestService final : public Service {
- public:
-  Description describe() const override { return {"test_service", "For tests.", ""}; }
-  void serve(ServiceThread& thread) override {
-    server = &thread;
-    thread.serve(kEcho, &answer, this);
-    if (serves) {
-      while (thread.pass()) {
-      }
-    }
-  }
-  void call(ServiceThread& thread) override { client(thread); }
-
-  static void answer(void* self, const RpcRequest& request) {
-    TestService& service = *static_cast<TestService*>(self);
-    if (service.before_answer) service.before_answer(request);
-    MessageBuffer* const response = service.server->response(request.handle, request.bytes);
-    if (response == nullptr) return;
-    std::memcpy(response->data, request.data, request.bytes);
-    service.server->respond(request.handle);
-  }
-
-  // Calls once and waits for the end.
-  RpcStatus call_once(ServiceThread& thread, std::uint16_t session) {
-    MessageBuffer request = thread.allocate(100), response = thread.allocate(100);
-    request.bytes = 100;
-    std::memset(request.data, 7, 100);
-    struct End {
-      bool over = false;
-      RpcStatus status{};
-    } end;
-    const Continuation done = [](void* context, std::uint64_t, RpcStatus status) {
-      *static_cast<End*>(context) = {true, status};
-    };
-    thread.call(session, {kEcho, &request, &response, done, &end});
-    while (!end.over && thread.pass()) {
-    }
-    EXPECT_TRUE(end.over);
-    if (end.status == RpcStatus::answered) {
-      EXPECT_EQ(response.bytes, 100u);
-      EXPECT_EQ(std::memcmp(request.data, response.data, 100), 0);
-    }
-    thread.free(request);
-    thread.free(response);
-    return end.status;
-  }
-
-  int run(std::vector<std::string> options = {}) {
-    options.insert(options.begin(), {"test_service", "--fabric=sim:cx4"});
-    std::vector<char*> words;
-    for (std::string& option : options) words.push_back(option.data());
-    words.push_back(nullptr);
-    testing::internal::CaptureStderr();
-    const int code = service_main(*this, static_cast<int>(options.size()), words.data());
-    error = testing::internal::GetCapturedStderr();
-    return code;
-  }
-
-  std::function<void(ServiceThread&)> client;
-  std::function<void(const RpcRequest&)> before_answer;
-  bool serves = true;
-  ServiceThread* server = nullptr;
-  std::string error;
-};
 
 TEST(Service, AnswersCallsOfSeveralClients) {
   TestService service;
@@ -98,7 +29,7 @@ TEST(Service, RefusesAnEndpointThatDoesNotExist) {
   TestService service;
   service.client = [](ServiceThread& thread) { thread.connect(thread.server(), 4); };
   EXPECT_EQ(service.run(), 1);
-  EXPECT_THAT(service.error, HasSubstr("endpoint 4 of server opened no session: endpoint 4: this process has 1"));
+  EXPECT_THAT(service.error, HasSubstr("endpoint 4 of node0 opened no session: endpoint 4: this process has 1"));
 }
 
 TEST(Service, WaitsNoLongerThanTheTimeoutForASession) {
@@ -106,7 +37,7 @@ TEST(Service, WaitsNoLongerThanTheTimeoutForASession) {
   service.serves = false;
   service.client = [](ServiceThread& thread) { thread.connect(thread.server()); };
   EXPECT_EQ(service.run({"--timeout=2ms"}), 1);
-  EXPECT_THAT(service.error, HasSubstr("waited 0.002 s for endpoint 0 of server to open a session"));
+  EXPECT_THAT(service.error, HasSubstr("endpoint 0 of node0 opened no session: waited 0.002 s"));
 }
 
 // 64 RECVs are enough for two sessions of 32 credits.
@@ -124,6 +55,112 @@ TEST(Service, RefusesSessionsBeyondTheReceivesAndTakesMoreWhenSomeAreClosed) {
   };
   EXPECT_EQ(service.run({"--recvs=64"}), 1);
   EXPECT_THAT(service.error, HasSubstr("3 sessions: at most 2"));
+}
+
+TEST(Service, RunsSeveralServersThatCallEachOther) {
+  TestService service;
+  service.machines = 3;
+  std::vector<std::uint32_t> served;
+  int answered = 0;
+  service.beside = [&](ServiceThread& thread) {
+    served.push_back(thread.machine());
+    EXPECT_THAT(thread.servers(), ElementsAre("node0", "node1", "node2"));
+    for (std::uint32_t other = 0; other < 3; ++other) {
+      if (other == thread.machine()) continue;
+      const std::uint16_t session = thread.connect(thread.servers()[other]);
+      answered += service.call_once(thread, session) == RpcStatus::answered ? 1 : 0;
+    }
+  };
+  std::vector<std::uint32_t> called;
+  service.client = [&](ServiceThread& thread) {
+    called.push_back(thread.machine());
+    for (const std::string& address : thread.servers()) {
+      const std::uint16_t session = thread.connect(address);
+      answered += service.call_once(thread, session) == RpcStatus::answered ? 1 : 0;
+    }
+  };
+  EXPECT_EQ(service.run({"--clients=2"}), 0) << service.error;
+  EXPECT_THAT(served, ElementsAre(0, 1, 2));
+  EXPECT_THAT(called, ElementsAre(3, 4));
+  EXPECT_EQ(answered, 3 * 2 + 2 * 3);
+}
+
+TEST(Service, OpensASessionWithoutWaitingForIt) {
+  TestService service;
+  service.client = [&](ServiceThread& thread) {
+    const std::uint16_t session = thread.open(thread.server());
+    EXPECT_EQ(thread.state(session), SessionState::opening);
+    EXPECT_EQ(service.call_once(thread, session), RpcStatus::answered);  // the call waits
+    EXPECT_EQ(thread.state(session), SessionState::open);
+    EXPECT_EQ(thread.failure(session), "");
+  };
+  EXPECT_EQ(service.run(), 0) << service.error;
+}
+
+TEST(Service, EndsCallsOfASessionThatDoesNotOpen) {
+  TestService service;
+  service.client = [&](ServiceThread& thread) {
+    const std::uint16_t refused = thread.open(thread.server(), 7);
+    EXPECT_EQ(service.call_once(thread, refused), RpcStatus::no_answer);
+    EXPECT_EQ(thread.state(refused), SessionState::failed);
+    EXPECT_EQ(thread.failure(refused), "endpoint 7: this process has 1");
+    thread.disconnect(refused);
+    EXPECT_EQ(service.call_once(thread, thread.connect(thread.server())), RpcStatus::answered);
+    thread.open("nowhere");
+  };
+  EXPECT_EQ(service.run(), 1);
+  EXPECT_THAT(service.error, HasSubstr("nowhere: expected"));
+}
+
+// The data of the request must outlive the new session.
+TEST(Service, OpensSessionsInAHandler) {
+  TestService service;
+  service.machines = 2;
+  std::vector<std::uint16_t> opened;
+  service.before_answer = [&](const RpcRequest&) {
+    for (int i = 0; i < 8; ++i) opened.push_back(service.server->open("node0"));
+  };
+  service.client = [&](ServiceThread& thread) {
+    EXPECT_EQ(service.call_once(thread, thread.connect("node1")), RpcStatus::answered);
+    for (const Picos later = thread.now() + std::chrono::milliseconds(1); thread.now() < later;) thread.pass();
+    for (const std::uint16_t session : opened) EXPECT_EQ(service.server->state(session), SessionState::open);
+  };
+  EXPECT_EQ(service.run(), 0) << service.error;
+  EXPECT_EQ(opened.size(), 8u);
+}
+
+TEST(Service, EndsAPassAtATimeThatAThreadAsksFor) {
+  TestService service;
+  service.client = [&](ServiceThread& thread) {
+    for (const Picos wait : {Picos(700'000), Picos(3'000'000), Picos(11'000'000)}) {
+      thread.wake_by(Picos(0));
+      thread.pass();  // does not wait, so that now() is the present time
+      const Picos time = thread.now() + wait;
+      while (thread.now() < time) {
+        thread.wake_by(time);
+        thread.pass();
+      }
+      EXPECT_LT(thread.now() - time, Picos(300'000));  // a pass that finds nothing takes less
+    }
+  };
+  EXPECT_EQ(service.run(), 0) << service.error;
+}
+
+TEST(Service, DrawsRandomNumbersFromTheSeed) {
+  const auto draw = [](const char* seed) {
+    TestService service;
+    std::vector<std::uint64_t> numbers;
+    const auto draw_three = [&](ServiceThread& thread) {
+      for (int i = 0; i < 3; ++i) numbers.push_back(thread.random());
+    };
+    service.beside = service.client = draw_three;
+    EXPECT_EQ(service.run({seed, "--clients=2", "--threads=2"}), 0) << service.error;
+    return numbers;
+  };
+  const std::vector<std::uint64_t> numbers = draw("--seed=7");
+  EXPECT_EQ(std::set(numbers.begin(), numbers.end()).size(), 3u * 2 * 3);
+  EXPECT_EQ(draw("--seed=7"), numbers);
+  EXPECT_NE(draw("--seed=8"), numbers);
 }
 
 // A handler keeps the server for 250 ms, so that the second client asks three times for its session. With a second
@@ -163,7 +200,8 @@ TEST(Service, EndsCallsOfASessionThatTheServerCloses) {
     const Picos begin = thread.now();
     for (int i = 0; i < 3; ++i) statuses.push_back(service.call_once(thread, session));
     EXPECT_LT(thread.now() - begin, Picos(std::chrono::milliseconds(5))) << "time-outs ended the calls";
-    EXPECT_FALSE(thread.is_open(session));
+    EXPECT_EQ(thread.state(session), SessionState::failed);
+    EXPECT_THAT(thread.failure(session), HasSubstr("the peer has closed the session"));
     thread.disconnect(session);
     session = thread.connect(thread.server());
     statuses.push_back(service.call_once(thread, session));
