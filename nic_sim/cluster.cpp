@@ -33,7 +33,7 @@ struct SimCluster::Impl {
     sim::Nic nic;
     sim::SimProvider provider;
     std::vector<bool> core_used;
-    std::vector<const sim::SimThread*> own_threads;
+    std::vector<sim::SimThread*> own_threads;
   };
 
   static std::deque<sim::Partition> make_partitions(sim::PacketMemory& packets, std::size_t all) {
@@ -142,6 +142,22 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
   machine.own_threads.push_back(&thread);
   ++machine.home.unfinished_threads;
   machine.home.engine.schedule(now(), &Impl::start_thread, &thread);
+}
+
+void SimCluster::end_threads(int node) {
+  Impl::Machine& machine = impl_->machines.at(static_cast<std::size_t>(node));
+  for (sim::SimThread* thread : machine.own_threads) thread->end();
+  machine.core_used.assign(machine.core_used.size(), false);
+}
+void SimCluster::hold_threads(int node, Picos when) {
+  for (sim::SimThread* thread : impl_->machines.at(static_cast<std::size_t>(node)).own_threads)
+    thread->hold_until(when);
+}
+void SimCluster::cut(int node) {
+  impl_->fabric->cut(static_cast<std::uint32_t>(node));
+}
+void SimCluster::join(int node) {
+  impl_->fabric->join(static_cast<std::uint32_t>(node));
 }
 
 std::uint64_t SimCluster::translation_places() const {

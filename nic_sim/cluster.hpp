@@ -45,6 +45,15 @@ class SimCluster {
   // the core, or if the core has a thread already.
   void add_thread(int node, int core, std::function<void(SimNode&)> body);
 
+  // Faults of a node. Call from an action of at() or the controller, not from a simulated thread.
+  // Ends the threads of the node, whose cores are free then. The objects on their stacks are destroyed.
+  void end_threads(int node);
+  // The threads of the node do not run before virtual time `when`.
+  void hold_threads(int node, Picos when);
+  // The cables of the node are cut: packets from and to it are lost. join() ends this.
+  void cut(int node);
+  void join(int node);
+
   // Capacity of each adapter's cache, in address translations.
   std::uint64_t translation_places() const;
 

@@ -29,9 +29,16 @@ SimThread::SimThread(Partition& home, const HostProfile& host, std::function<voi
       wc_buffers_(host.wc_buffers),
       misses_(host.dram, host.outstanding_misses) {}
 
+void SimThread::end() {
+  if (!running_ && !fiber_.finished()) home_.thread_ended();  // its body does not begin
+  fiber_.end();
+}
+
 void SimThread::sync() {
   home_.running = nullptr;
-  fiber_.wait_until(clock_);
+  do {
+    fiber_.wait_until(clock_);
+  } while (engine_.now() < clock_);  // hold_until()
   home_.running = this;
 }
 

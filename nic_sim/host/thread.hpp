@@ -34,6 +34,10 @@ class alignas(64) SimThread {
   SimThread& operator=(const SimThread&) = delete;
 
   void start() { fiber_.resume(); }
+  // From outside: ends the thread where it waits, by an exception in its body that destroys the objects on its stack.
+  void end();
+  // From outside: the thread does not run before `when`.
+  void hold_until(Picos when) { clock_ = when > clock_ ? when : clock_; }
 
   // The following are called from inside the thread.
   Picos clock() const { return clock_; }

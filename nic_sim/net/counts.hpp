@@ -7,7 +7,7 @@ namespace verbscope {
 
 struct FabricCounts {
   std::uint64_t messages_sent = 0;      // whose last packet left the port, without retransmissions
-  std::uint64_t dropped_by_switch = 0;  // packets to this node, by random loss
+  std::uint64_t dropped_by_switch = 0;  // packets to this node, by random loss or cut cables
   std::uint64_t credit_waits = 0;       // packets that waited at their port for credits
 };
 

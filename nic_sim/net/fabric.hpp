@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "nic_sim/link/packet_pool.hpp"
@@ -55,6 +56,14 @@ class Fabric {
   // Sends a packet from its source port to its target.
   virtual void send(Packet& packet) = 0;
 
+  // The cables of a node are cut, or joined again. Meanwhile packets from and to the node are lost where they arrive.
+  // Call while no node runs.
+  void cut(std::uint32_t node) { cut_.insert(node); }
+  void join(std::uint32_t node) { cut_.erase(node); }
+  bool is_lost(const Packet& packet) const {
+    return !cut_.empty() && (cut_.contains(packet.source_node) || cut_.contains(packet.target_node));
+  }
+
   // The target has processed the packet: frees its room and the packet, unless PayloadWriter frees the packet.
   virtual void release(Packet& packet) = 0;
 
@@ -64,6 +73,9 @@ class Fabric {
   virtual EthernetCounts ethernet_counts(std::uint32_t) const { return {}; }
   // Longest queue in switches for a port of this node so far, in bytes; 0 on InfiniBand.
   virtual std::uint64_t deepest_queue(std::uint32_t) const { return 0; }
+
+ private:
+  std::set<std::uint32_t> cut_;  // nodes
 };
 
 // Number of switches that are simulated by themselves. Their numbers in the mailbox follow those of the nodes.

@@ -92,7 +92,12 @@ void Nic::remove_qp(SimQp& qp) {
 }
 
 void Nic::receive(void* object, Packet& packet) {
-  static_cast<Nic*>(object)->responder_.receive(packet);
+  Nic& nic = *static_cast<Nic*>(object);
+  if (nic.fabric_.is_lost(packet)) [[unlikely]] {
+    ++nic.counts_.dropped_by_switch;
+    return nic.fabric_.release(packet);
+  }
+  nic.responder_.receive(packet);
 }
 
 void Nic::left_port(void* object, const Packet& packet, Picos when) {

@@ -40,7 +40,7 @@ boost::context::fiber Fiber::enter(boost::context::fiber&& caller) {
   caller_ = std::move(caller);
   try {
     if (!abandoned_) body_();
-  } catch (const Abandoned&) {  // the simulation was destroyed while this fiber slept
+  } catch (const Abandoned&) {  // end() was called while this fiber slept
   } catch (...) {
     error_ = std::current_exception();
   }
@@ -49,7 +49,7 @@ boost::context::fiber Fiber::enter(boost::context::fiber&& caller) {
   return std::move(caller_);
 }
 
-Fiber::~Fiber() {
+void Fiber::end() {
   abandoned_ = true;
   if (!finished_) switch_to();
 }
@@ -62,6 +62,7 @@ void Fiber::switch_to() {
 }
 
 void Fiber::resume() {
+  if (finished_) return;
   switch_to();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }

@@ -88,8 +88,7 @@ class Fiber {
   Fiber(Engine& engine, std::function<void()> body);
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
-  // Ends an unfinished fiber by an exception in its body, which destroys the objects on its stack.
-  ~Fiber();
+  ~Fiber() { end(); }
 
   // From inside the fiber: runs all events due before `when`. The engine's clock is `when` afterwards.
   void wait_until(Picos when);
@@ -100,13 +99,18 @@ class Fiber {
   // Ends a park at `when`. If called several times, the earliest time counts. No effect if the fiber is not parked.
   void wake_at(Picos when);
 
-  // From outside: runs the fiber until it waits, parks or ends. Rethrows exceptions of its body.
+  // From outside: runs the fiber until it waits, parks or ends. Rethrows exceptions of its body. No effect if it has
+  // ended.
   void resume();
+
+  // From outside: ends the fiber by an exception in its body, which destroys the objects on its stack. No effect if it
+  // has ended.
+  void end();
 
   bool finished() const { return finished_; }
 
  private:
-  struct Abandoned {};  // thrown out of suspend() when the fiber is destroyed
+  struct Abandoned {};  // thrown out of suspend() by end()
 
   static void resume_event(void* fiber, std::uint64_t);
   static void end_park(void* fiber, std::uint64_t park);
