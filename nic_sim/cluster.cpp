@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "common/error.hpp"
@@ -108,6 +109,7 @@ struct SimCluster::Impl {
   std::deque<Machine> machines;
   std::deque<sim::SimThread> threads;
   std::optional<sim::Fiber> controller;
+  bool threads_expected = false;
 };
 
 SimCluster::SimCluster(const Profile& profile, int nodes, std::uint64_t seed, const SimWork& work) {
@@ -149,9 +151,8 @@ void SimCluster::end_threads(int node) {
   for (sim::SimThread* thread : machine.own_threads) thread->end();
   machine.core_used.assign(machine.core_used.size(), false);
 }
-void SimCluster::hold_threads(int node, Picos when) {
-  for (sim::SimThread* thread : impl_->machines.at(static_cast<std::size_t>(node)).own_threads)
-    thread->hold_until(when);
+void SimCluster::hold_threads(int node, Picos time) {
+  for (sim::SimThread* thread : impl_->machines.at(static_cast<std::size_t>(node)).own_threads) thread->hold(time);
 }
 void SimCluster::cut(int node) {
   impl_->fabric->cut(static_cast<std::uint32_t>(node));
@@ -178,6 +179,16 @@ void SimCluster::run() {
 void SimCluster::run(std::function<void()> controller) {
   impl_->controller.emplace(impl_->partitions.front().engine, std::move(controller)).resume();
   run();
+}
+
+void SimCluster::expect_threads(bool expected) {
+  if (expected == std::exchange(impl_->threads_expected, expected)) return;
+  sim::Partition& partition = impl_->partitions.front();
+  if (expected) {
+    ++partition.unfinished_threads;
+  } else {
+    partition.thread_ended();
+  }
 }
 
 void SimCluster::wait_until(Picos when) {

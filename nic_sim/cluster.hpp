@@ -48,8 +48,8 @@ class SimCluster {
   // Faults of a node. Call from an action of at() or the controller, not from a simulated thread.
   // Ends the threads of the node, whose cores are free then. The objects on their stacks are destroyed.
   void end_threads(int node);
-  // The threads of the node do not run before virtual time `when`.
-  void hold_threads(int node, Picos when);
+  // The threads of the node stand still for `time`, after earlier such times.
+  void hold_threads(int node, Picos time);
   // The cables of the node are cut: packets from and to it are lost. join() ends this.
   void cut(int node);
   void join(int node);
@@ -68,6 +68,8 @@ class SimCluster {
   // The same beside `controller`, a fiber that runs while no thread does. It starts first and waits with wait_until. If
   // the threads end before it does, it goes on in settle(), or is unwound with the cluster.
   void run(std::function<void()> controller);
+  // While true, the end of all threads does not end run(): more will be added. False at first.
+  void expect_threads(bool expected);
   // From the controller: returns at virtual time `when`, as an action of at() would run then.
   void wait_until(Picos when);
 

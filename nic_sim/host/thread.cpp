@@ -38,7 +38,7 @@ void SimThread::sync() {
   home_.running = nullptr;
   do {
     fiber_.wait_until(clock_);
-  } while (engine_.now() < clock_);  // hold_until()
+  } while (engine_.now() < clock_);  // hold()
   home_.running = this;
 }
 

@@ -36,8 +36,8 @@ class alignas(64) SimThread {
   void start() { fiber_.resume(); }
   // From outside: ends the thread where it waits, by an exception in its body that destroys the objects on its stack.
   void end();
-  // From outside: the thread does not run before `when`.
-  void hold_until(Picos when) { clock_ = when > clock_ ? when : clock_; }
+  // From outside: the thread stands still for `time`, also in the middle of a computation.
+  void hold(Picos time) { clock_ = (clock_ > engine_.now() ? clock_ : engine_.now()) + time; }
 
   // The following are called from inside the thread.
   Picos clock() const { return clock_; }

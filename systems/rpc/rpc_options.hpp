@@ -61,6 +61,10 @@ struct RpcOptions {
 
 // Registers --cc.
 void add_control_option(OptionTable& table, RpcOptions& options);
+// Registers --loss, the share of packets that a simulated network loses (none: the profile's).
+void add_loss_option(OptionTable& table, std::optional<double>& loss);
+// Fails for a wrong --loss, and on other fabrics.
+void check_loss(std::optional<double> loss, const std::string& fabric);
 
 // The options with the rate of the device's port. Throws Error if --cc needs what the device lacks.
 RpcOptions for_port_of(const Device& device, RpcOptions options);

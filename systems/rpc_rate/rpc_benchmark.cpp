@@ -87,7 +87,7 @@ void RpcBenchmark::add_protocol_options(OptionTable& table) {
   table.integer("--credits", rpc_.credits, 1u, 256u, "packets of a session that may be on their way to the server");
   add_control_option(table, rpc_);
   table.duration("--rto", rto_, "resend packets without an answer after this long (default 5 ms)");
-  table.number("--loss", loss_, "sim: share of packets that the network loses (default: the profile's)");
+  add_loss_option(table, loss_);
   table.choice<bool>("--batched_stamps", rpc_.batched_stamps, {{"on", true}, {"off", false}},
                      "one time stamp per batch of packets, or one per packet");
   table.choice<bool>("--bypass_timely", rpc_.bypass_timely, {{"on", true}, {"off", false}},
@@ -252,13 +252,7 @@ void RpcBenchmark::settle_played(const Options& o) {
 
 // On simulated clusters: the losses, and long enough times for large requests.
 void RpcBenchmark::settle_network(Options& o) const {
-  if (loss_ && !is_simulated(o.fabric)) {
-    fail_usage(
-        "--loss {:g}: only with --fabric sim:NAME; on hosts use tc netem, such as tc qdisc add dev DEV root netem "
-        "loss {:g}%",
-        *loss_, *loss_ * 100);
-  }
-  if (loss_ && *loss_ > 1) fail_usage("--loss {:g}: expected a share of packets, at most 1", *loss_);
+  check_loss(loss_, o.fabric);
   if (!is_simulated(o.fabric)) return;
   o.loss = loss_;
   const double bytes = static_cast<double>(*o.size) * load_.outstanding * (load_.all_serve ? 1 : *o.clients);

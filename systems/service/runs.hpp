@@ -8,6 +8,6 @@ namespace verbscope {
 // Runs this process as a server or as a client, on a device. Throws Error.
 void run_on_host(Service& service, const ServiceOptions& options);
 // Runs the servers and their clients on a simulated cluster. Throws Error.
-void run_simulated(Service& service, ServiceOptions options);
+void run_simulated(Service& service, const ServiceOptions& options);
 
 }  // namespace verbscope

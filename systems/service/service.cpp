@@ -26,6 +26,7 @@ void add_options(OptionTable& table, ServiceOptions& o, std::optional<Picos>& ti
   table.integer("--threads", o.threads, 1u, 1024u, "threads of each process, each with its endpoint");
   table.integer("--clients", o.clients, 1u, 1024u, "sim: client machines");
   table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 32, "sim: seed of the simulator");
+  add_loss_option(table, o.loss);
   table.group("RPCs");
   table.duration("--timeout", timeout, "wait this long for a session to open (default 5 s)");
   table.integer("--packet_size", o.packet_bytes, 64u, 4096u, "largest packet in bytes: header of 16 and data");
@@ -57,6 +58,7 @@ void check(const ServiceOptions& o) {
                o.fabric);
   }
   if (o.fabric == "verbs" && o.clients != 1) fail_usage("--clients {}: only with --fabric sim:NAME", o.clients);
+  check_loss(o.loss, o.fabric);
   if (o.rpc.recvs % DatagramTransport::kRecvList != 0) {
     fail_usage("--recvs {}: expected a multiple of {}", o.rpc.recvs, DatagramTransport::kRecvList);
   }

@@ -5,6 +5,7 @@
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/option_table.hpp"
 #include "systems/service/service_thread.hpp"
+#include "systems/service/sim_faults.hpp"
 
 namespace verbscope {
 
@@ -25,6 +26,8 @@ class Service {
   // Runs in each thread of a client. With several threads on a host, these run at the same time. An exception ends the
   // program with exit status 1.
   virtual void call(ServiceThread& thread) = 0;
+  // On a simulated cluster, runs beside the machines and causes faults. The run does not wait for it.
+  virtual void script(SimFaults&) {}
 };
 
 // Reads the options and runs the service: with a host argument as a client, else as a server. Returns the exit code.

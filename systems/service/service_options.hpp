@@ -22,9 +22,10 @@ struct ServiceOptions {
   std::uint32_t port = 18515;  // of the server, for TCP
   std::string secret;
   std::string cores;
-  std::uint32_t threads = 1;  // of each process
-  std::uint32_t clients = 1;  // simulated
-  std::uint64_t seed = 1;     // simulated
+  std::uint32_t threads = 1;     // of each process
+  std::uint32_t clients = 1;     // simulated
+  std::uint64_t seed = 1;        // simulated
+  std::optional<double> loss{};  // simulated: share of the packets; none: the profile's
   Picos timeout = std::chrono::seconds(5);
   std::uint32_t packet_bytes = 1024;
   RpcOptions rpc{};

@@ -1,7 +1,8 @@
-#include <algorithm>
+#include <cmath>
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/error.hpp"
@@ -9,66 +10,172 @@
 #include "common/record.hpp"
 #include "nic_sim/cluster.hpp"
 #include "systems/service/runs.hpp"
+#include "systems/service/sim_links.hpp"
 
 namespace verbscope {
 
 namespace {
 
-// Messages among simulated processes, in memory. Peers are named by their machines.
-class SimLinks final : public PeerLinks {
+constexpr Picos kSlice = std::chrono::microseconds(100);  // of a slow machine
+
+Profile profile_of(const ServiceOptions& options) {
+  Profile profile = load_profile(options.fabric.substr(kSimulatedPrefix.size()));
+  profile.fabric.loss_probability = options.loss.value_or(profile.fabric.loss_probability);
+  return profile;
+}
+
+ServiceOptions with_names(ServiceOptions options, std::uint32_t servers) {
+  for (std::uint32_t n = 0; n < servers; ++n) options.servers.push_back(fmt::format("node{}", n));
+  return options;
+}
+
+// One run of a service: its machines, their processes, and the faults of its script.
+class SimRun final : public SimFaults {
  public:
-  SimLinks(std::deque<Management>& nodes, const std::vector<std::string>& servers, PeerId own)
-      : nodes_(nodes), servers_(servers), own_(own) {}
-  PeerId connect(const std::string& address) override {
-    const auto found = std::ranges::find(servers_, address);
-    if (found == servers_.end())
-      fail("{}: expected one of {} servers, the first is {}", address, servers_.size(), servers_.front());
-    return static_cast<PeerId>(found - servers_.begin());
+  SimRun(Service& service, const ServiceOptions& options)
+      : service_(service),
+        options_(with_names(options, service.servers())),
+        cluster_(profile_of(options_), static_cast<int>(options_.servers.size() + options_.clients), options_.seed),
+        machines_(static_cast<std::size_t>(cluster_.nodes())),
+        links_(cluster_, options_.servers, options_.timeout),
+        random_(mix(options_.seed)) {
+    for (std::uint32_t machine = 0; machine < machines_.size(); ++machine) start(machine);
   }
-  void send(PeerId peer, const Message& message) override { nodes_[peer].received(own_, message); }
+  // The threads of a run that failed have not ended.
+  ~SimRun() override {
+    for (std::uint32_t machine = 0; machine < machines_.size(); ++machine) end(machine);
+  }
+  SimRun(const SimRun&) = delete;
+  SimRun& operator=(const SimRun&) = delete;
+
+  void run() {
+    cluster_.expect_threads(true);
+    cluster_.run([this] {
+      service_.script(*this);
+      script_done_ = true;
+      cluster_.expect_threads(false);
+      stop_if_done();
+    });
+  }
+
+  Picos now() const override { return cluster_.now(); }
+  void wait_until(Picos when) override { cluster_.wait_until(when); }
+  std::uint64_t random() override { return mix(random_ += kMixStep); }
+  bool runs(std::uint32_t machine) const override { return at(machine).process != nullptr; }
+
+  void kill(std::uint32_t machine) override {
+    if (!runs(machine)) fail("kill {}: node{} does not run", machine, machine);
+    end(machine);
+    stop_if_done();
+  }
+  void restart(std::uint32_t machine) override {
+    if (runs(machine)) fail("restart {}: node{} runs", machine, machine);
+    start(machine);
+  }
+  void cut(std::uint32_t machine) override {
+    at(machine);
+    cluster_.cut(static_cast<int>(machine));
+    links_.cut(machine);
+  }
+  void join(std::uint32_t machine) override {
+    at(machine);
+    cluster_.join(static_cast<int>(machine));
+    links_.join(machine);
+  }
+  void pause(std::uint32_t machine, Picos time) override {
+    at(machine);
+    cluster_.hold_threads(static_cast<int>(machine), time);
+  }
+  void slow(std::uint32_t machine, double factor) override {
+    if (!(factor >= 1)) fail("slow {}: factor {:g}, expected 1 or more", machine, factor);
+    const double before = std::exchange(at(machine).slowness, factor);
+    if (before == 1) take_slice(machine);
+  }
 
  private:
-  std::deque<Management>& nodes_;
-  const std::vector<std::string>& servers_;
-  PeerId own_;
+  struct Process {
+    Process(Provider& provider, const ServiceOptions& options)
+        : device(provider, options), management(options.threads) {}
+    ServiceDevice device;
+    Management management;
+  };
+  struct Machine {
+    std::unique_ptr<Process> process;  // null: it was killed
+    std::uint32_t starts = 0;
+    std::uint32_t calling = 0;  // threads of a client that are not done
+    double slowness = 1;
+  };
+
+  Machine& at(std::uint32_t machine) {
+    if (machine >= machines_.size()) fail("machine {}: the cluster has {}", machine, machines_.size());
+    return machines_[machine];
+  }
+  const Machine& at(std::uint32_t machine) const { return const_cast<SimRun*>(this)->at(machine); }
+  bool is_client(std::uint32_t machine) const { return machine >= options_.servers.size(); }
+
+  void start(std::uint32_t number) {
+    Machine& machine = machines_[number];
+    machine.process = std::make_unique<Process>(cluster_.provider(static_cast<int>(number)), options_);
+    links_.begin(number, machine.process->management);
+    if (stopping_) machine.process->management.stop();
+    machine.calling = is_client(number) ? options_.threads : 0;
+    const std::uint64_t seed = mix(mix(mix(options_.seed) ^ number) ^ machine.starts++);
+    for (std::uint32_t t = 0; t < options_.threads; ++t) {
+      const ServicePlace place{
+          machine.process->device, options_, machine.process->management, number, t, mix(seed ^ t)};
+      cluster_.add_thread(static_cast<int>(number), static_cast<int>(t), [this, place](SimNode& node) {
+        const auto thread = std::make_unique<ServiceThreadOn<SimNode>>(place, node);
+        if (!is_client(place.machine)) return service_.serve(*thread);
+        service_.call(*thread);
+        thread->finish();
+        --machines_[place.machine].calling;
+        stop_if_done();
+      });
+    }
+  }
+
+  // Destroys what is on the stacks of the threads, and then what the threads share.
+  void end(std::uint32_t machine) {
+    if (!runs(machine)) return;
+    links_.end(machine);
+    cluster_.end_threads(static_cast<int>(machine));
+    machines_[machine].process.reset();
+  }
+
+  // When all clients are done, the others are to end. A killed client may be started again while the script runs.
+  void stop_if_done() {
+    for (std::uint32_t machine = 0; machine < machines_.size(); ++machine) {
+      if (!is_client(machine)) continue;
+      if (runs(machine) ? machines_[machine].calling > 0 : !script_done_) return;
+    }
+    stopping_ = true;
+    cluster_.expect_threads(false);
+    for (const Machine& machine : machines_) {
+      if (machine.process != nullptr) machine.process->management.stop();
+    }
+  }
+
+  void take_slice(std::uint32_t machine) {
+    const double slowness = machines_[machine].slowness;
+    if (slowness == 1) return;
+    pause(machine, Picos(std::llround(static_cast<double>(kSlice.count()) * (1 - 1 / slowness))));
+    cluster_.at(now() + kSlice, [this, machine] { take_slice(machine); });
+  }
+
+  Service& service_;
+  const ServiceOptions options_;
+  SimCluster cluster_;
+  std::vector<Machine> machines_;
+  SimLinks links_;
+  std::uint64_t random_;
+  bool script_done_ = false;
+  bool stopping_ = false;
 };
 
 }  // namespace
 
-void run_simulated(Service& service, ServiceOptions options) {
-  const std::uint32_t servers = service.servers();
-  const std::size_t machines = servers + options.clients;
-  for (std::uint32_t n = 0; n < servers; ++n) options.servers.push_back(fmt::format("node{}", n));
-  SimCluster cluster(load_profile(options.fabric.substr(kSimulatedPrefix.size())), static_cast<int>(machines),
-                     options.seed);
-  std::uint32_t calling = options.clients * options.threads;
-  std::deque<ServiceDevice> devices;
-  std::deque<Management> management;
-  std::deque<SimLinks> links;
-  for (std::size_t n = 0; n < machines; ++n) {
-    devices.emplace_back(cluster.provider(static_cast<int>(n)), options);
-    management.emplace_back(options.threads);
-    management.back().set_links(links.emplace_back(management, options.servers, n));
-  }
-  std::deque<std::unique_ptr<ServiceThread>> threads;
-  for (std::size_t n = 0; n < machines; ++n) {
-    for (std::uint32_t t = 0; t < options.threads; ++t) {
-      const std::uint64_t random = mix(mix(mix(options.seed) ^ n) ^ t);
-      const ServicePlace place{devices[n], options, management[n], static_cast<std::uint32_t>(n), t, random};
-      std::unique_ptr<ServiceThread>& slot = threads.emplace_back();
-      cluster.add_thread(static_cast<int>(n), static_cast<int>(t), [&, n, place](SimNode& node) {
-        auto thread = std::make_unique<ServiceThreadOn<SimNode>>(place, node);
-        ServiceThread& own = *thread;
-        slot = std::move(thread);
-        if (n < servers) return service.serve(own);
-        service.call(own);
-        own.finish();
-        if (--calling > 0) return;
-        for (Management& each : management) each.stop();
-      });
-    }
-  }
-  cluster.run();
+void run_simulated(Service& service, const ServiceOptions& options) {
+  SimRun(service, options).run();
 }
 
 }  // namespace verbscope

@@ -56,6 +56,21 @@ TEST(Faults, AThreadEndsBeforeItBegins) {
   EXPECT_FALSE(times.empty());
 }
 
+TEST(Faults, ARunGoesOnWithoutThreadsIfMoreAreExpected) {
+  TwoNodes nodes;
+  std::vector<Picos> times;
+  nodes.cluster.expect_threads(true);
+  nodes.cluster.run([&] {
+    nodes.cluster.wait_until(microseconds(10));
+    nodes.cluster.add_thread(0, 0, noting(times, microseconds(20)));
+    nodes.cluster.wait_until(microseconds(30));
+    nodes.cluster.add_thread(1, 0, noting(times, microseconds(40)));
+    nodes.cluster.expect_threads(false);
+  });
+  EXPECT_EQ(times.front(), Picos(microseconds(10)));
+  EXPECT_GE(times.back(), Picos(microseconds(38)));
+}
+
 // Also in the middle of a computation, after which the thread posts.
 TEST(Faults, AThreadStandsStill) {
   Pair pair(IBV_QPT_UD);
@@ -70,11 +85,11 @@ TEST(Faults, AThreadStandsStill) {
   });
   pair.cluster.run([&] {
     pair.cluster.wait_until(microseconds(10));
-    pair.cluster.hold_threads(0, microseconds(60));
+    pair.cluster.hold_threads(0, microseconds(50));
   });
   for (const Picos time : times) EXPECT_TRUE(time <= Picos(microseconds(10)) || time >= Picos(microseconds(60)));
   EXPECT_GE(times.back(), Picos(microseconds(98)));
-  EXPECT_GE(posted, Picos(microseconds(60)));
+  EXPECT_GE(posted, Picos(microseconds(65)));
 }
 
 class CutCables : public testing::TestWithParam<const char*> {};

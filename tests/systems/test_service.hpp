@@ -27,6 +27,9 @@ class TestService final : public Service {
     }
   }
   void call(ServiceThread& thread) override { client(thread); }
+  void script(SimFaults& of) override {
+    if (faults) faults(of);
+  }
 
   struct Server {
     TestService& service;
@@ -82,6 +85,7 @@ class TestService final : public Service {
   std::function<void(ServiceThread&)> client;
   std::function<void(ServiceThread&)> beside;  // what a server does before its loop
   std::function<void(const RpcRequest&)> before_answer;
+  std::function<void(SimFaults&)> faults;
   bool serves = true;
   ServiceThread* server = nullptr;  // the last one that started
   std::string error;
