@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/records"))
-from command_lines import as_table, as_words  # noqa: E402
+from command_lines import add_arguments, as_table, as_words  # noqa: E402
 
 PROFILES = ROOT / "configs/clusters"
 LONGEST = 900  # seconds of a run, on a machine that has other work as well
@@ -93,10 +93,7 @@ class Lab:
 
 def arguments(parser, count):
     """The arguments that every script here takes."""
-    parser.add_argument("bin", type=pathlib.Path, help="the folder of the programs")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=count)
-    parser.add_argument("--jobs", type=int, default=2)
+    add_arguments(parser, count, jobs=2)
     parser.add_argument("--budget", default=[], type=lambda word: ["--budget", word], help="that of explain (default: its own)")
     parser.add_argument("--folder", type=pathlib.Path, help="keep results here, and take those that are there")
 

@@ -17,6 +17,14 @@ LONG_NAMES = {"-c": "--connection", "-s": "--size", "-I": "--inline_size", "-l":
               "-b": "--bidirectional", "-n": "--iters", "-D": "--duration", "-A": "--atomic_type", "-u": "--qp_timeout"}
 
 
+def add_arguments(parser, count, jobs):
+    """The arguments of every script that runs command lines drawn by a seed, with these defaults."""
+    parser.add_argument("bin", type=pathlib.Path, help="the folder of the programs")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=count)
+    parser.add_argument("--jobs", type=int, default=jobs)
+
+
 def as_table(options):
     """Options by their long names, and their values; flags have none."""
     table = {}

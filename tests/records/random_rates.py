@@ -80,10 +80,7 @@ def faults_of(record, run):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin", type=pathlib.Path)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=1)
+    command_lines.add_arguments(parser, count=200, jobs=1)
     parser.add_argument("--only", help="benchmarks whose name matches this expression")
     parser.add_argument("--slow", action="store_true", help="print the slowest ten")
     options = parser.parse_args()

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from command_lines import add_arguments
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITHIN = 1.03
 MISSES = 0.01  # share of the WQEs that some adapter looks for in its cache
@@ -69,10 +71,7 @@ def most_misses(record):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin", type=pathlib.Path)
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
+    add_arguments(parser, count=20, jobs=2)
     parser.add_argument("--reasons", action="store_true", help="print why there is no rate")
     options = parser.parse_args()
     dice = random.Random(options.seed)

@@ -15,8 +15,11 @@ import subprocess
 import sys
 import tempfile
 
-NO_RATE = ("no rate within --longest", "was not steady within --longest", "completed no operation in the measured interval")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/records"))
+from command_lines import add_arguments  # noqa: E402
+
+NO_RATE = ("no rate within --longest", "was not steady within --longest", "completed no operation in the measured interval")
 
 
 def network(draw, folder, number):
@@ -72,10 +75,7 @@ def run(binaries, folder, words, profile, number):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin", type=pathlib.Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=500)
-    parser.add_argument("--jobs", type=int, default=2)
+    add_arguments(parser, count=500, jobs=2)
     asked = parser.parse_args()
     draw = random.Random(asked.seed)
     wrong, rated, again, stale = 0, 0, 0, 0

@@ -74,12 +74,7 @@ TEST(RpcProtocol, RefusesAResponseThatIsLargerThanItsBuffer) {
 }
 
 TEST(RpcProtocol, GivesUpAPeerThatDoesNotAnswer) {
-  RpcOptions options;
-  options.rto = Picos(2'000'000);
-  options.most_timeouts = 3;
-  NetworkFaults dead;
-  dead.loss = 1;
-  Pair pair(dead, options, 100);
+  Pair pair = test::pair_without_network();
   for (std::uint64_t id = 1; id <= 12; ++id) pair.client.send(0, id, 32, 32, 32);
   pair.run(10'000);
   EXPECT_TRUE(pair.client.all_over());

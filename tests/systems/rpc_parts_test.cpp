@@ -181,29 +181,31 @@ RpcOptions dcqcn_at(double line) {
   return options;
 }
 
-// By hand from SIGCOMM 2015, section 3.2: alpha begins as 1, so that the first mark halves the rate.
-TEST(RpcDcqcn, ReactsToOneMarkIn50Microseconds) {
+// A mark that arrives at `at_us`, while the rate limiter has packets until `limited_us`, and the rate after it.
+struct Mark {
+  std::int64_t at_us;
+  std::int64_t limited_us = 0;
+  double rate;
+};
+void expect_rates(const std::vector<Mark>& marks) {
   const RpcOptions options = dcqcn_at(4e9);
   RateControl control(options);
   EXPECT_TRUE(control.at_link_rate());
-  control.sample(Picos(0), true, Picos(0), Picos(0));
-  EXPECT_DOUBLE_EQ(control.rate(), 2e9);
-  control.sample(Picos(0), true, Picos(0), Picos(49'000'000));
-  EXPECT_DOUBLE_EQ(control.rate(), 2e9);
-  control.sample(Picos(0), true, Picos(0), Picos(50'000'000));
-  EXPECT_DOUBLE_EQ(control.rate(), 1e9);
+  for (const Mark& mark : marks) {
+    control.sample(Picos(0), true, Picos(mark.limited_us * 1'000'000), Picos(mark.at_us * 1'000'000));
+    EXPECT_DOUBLE_EQ(control.rate(), mark.rate) << "at " << mark.at_us << " us";
+  }
+}
+
+// By hand from SIGCOMM 2015, section 3.2: alpha begins as 1, so that the first mark halves the rate.
+TEST(RpcDcqcn, ReactsToOneMarkIn50Microseconds) {
+  expect_rates({{.at_us = 0, .rate = 2e9}, {.at_us = 49, .rate = 2e9}, {.at_us = 50, .rate = 1e9}});
 }
 
 // Packets in the rate limiter were given their times at the rate before, so that their marks say nothing about this
 // one.
 TEST(RpcDcqcn, IgnoresMarksUntilLimitedPacketsHaveLeft) {
-  const RpcOptions options = dcqcn_at(4e9);
-  RateControl control(options);
-  control.sample(Picos(0), true, Picos(52'000'000), Picos(0));
-  control.sample(Picos(0), true, Picos(0), Picos(51'000'000));
-  EXPECT_DOUBLE_EQ(control.rate(), 2e9);
-  control.sample(Picos(0), true, Picos(0), Picos(52'000'000));
-  EXPECT_DOUBLE_EQ(control.rate(), 1e9);
+  expect_rates({{.at_us = 0, .limited_us = 52, .rate = 2e9}, {.at_us = 51, .rate = 2e9}, {.at_us = 52, .rate = 1e9}});
 }
 
 TEST(RpcDcqcn, RecoversByItsTimer) {

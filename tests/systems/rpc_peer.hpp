@@ -171,5 +171,28 @@ struct Pair {
   RpcNetwork network;
   Peer client, server;
 };
+// Every packet is lost. A call may have 3 time-outs in a row.
+inline Pair pair_without_network() {
+  RpcOptions options;
+  options.rto = Picos(2'000'000);
+  options.most_timeouts = 3;
+  NetworkFaults dead;
+  dead.loss = 1;
+  return {dead, options, 100};
+}
+
+// Calls run(seed) for each of `count` seeds, until a check fails. Returns their number: the address sanitizer leaves
+// time for `sanitized` only.
+template <class Run>
+std::uint64_t for_each_seed(std::uint64_t count, [[maybe_unused]] std::uint64_t sanitized, Run&& run) {
+#if defined(VERBSCOPE_ADDRESS_SANITIZER)
+  count = sanitized;
+#endif
+  for (std::uint64_t seed = 1; seed <= count && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    run(seed);
+  }
+  return count;
+}
 
 }  // namespace verbscope::test

@@ -255,24 +255,18 @@ class World {
 };
 
 TEST(RpcSessions, KeepTheInvariantsWhileSessionsCloseAndProcessesDie) {
-#if defined(VERBSCOPE_ADDRESS_SANITIZER)
-  constexpr std::uint64_t kSeeds = 10;
-#else
-  constexpr std::uint64_t kSeeds = 40;
-#endif
   std::uint64_t answered = 0, failed = 0, deaths = 0;
-  for (std::uint64_t seed = 1; seed <= kSeeds && !HasFailure(); ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const std::uint64_t seeds = test::for_each_seed(40, 10, [&](std::uint64_t seed) {
     World world(seed);
     world.run();
     answered += world.answered;
     failed += world.failed;
     deaths += world.deaths;
-  }
+  });
   // Both ends of a call are common.
-  EXPECT_GT(answered, 20 * kSeeds);
-  EXPECT_GT(failed, 20 * kSeeds);
-  EXPECT_GT(deaths, kSeeds);
+  EXPECT_GT(answered, 20 * seeds);
+  EXPECT_GT(failed, 20 * seeds);
+  EXPECT_GT(deaths, seeds);
 }
 
 }  // namespace

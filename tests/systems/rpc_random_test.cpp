@@ -44,7 +44,6 @@ void run_random(std::uint64_t seed) {
   options.zero_copy = pick(0, 1) == 0;
   const auto data = static_cast<std::uint32_t>(pick(16, 200));
   const auto count = static_cast<std::uint32_t>(pick(2, 4));
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
 
   RpcNetwork network(count, faults, seed + 1);
   std::vector<std::unique_ptr<Peer>> peers;
@@ -117,12 +116,7 @@ void run_random(std::uint64_t seed) {
 }
 
 TEST(RpcProtocol, KeepsItsInvariantsOnRandomNetworks) {
-#if defined(VERBSCOPE_ADDRESS_SANITIZER)
-  constexpr std::uint64_t kSeeds = 60;
-#else
-  constexpr std::uint64_t kSeeds = 500;
-#endif
-  for (std::uint64_t seed = 1; seed <= kSeeds && !HasFailure(); ++seed) run_random(seed);
+  test::for_each_seed(500, 60, run_random);
 }
 
 }  // namespace

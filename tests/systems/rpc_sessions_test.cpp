@@ -53,12 +53,7 @@ TEST(RpcSessions, EndTheCallsOfASessionThatNeverOpened) {
 }
 
 TEST(RpcSessions, FailAsAWholeAfterTooManyTimeOutsOfACall) {
-  RpcOptions options;
-  options.rto = Picos(2'000'000);
-  options.most_timeouts = 3;
-  NetworkFaults dead;
-  dead.loss = 1;
-  Pair pair(dead, options, 100);
+  Pair pair = test::pair_without_network();
   struct Failures {
     static void note(void* numbers, std::uint16_t session) {
       static_cast<std::vector<std::uint16_t>*>(numbers)->push_back(session);
@@ -71,7 +66,7 @@ TEST(RpcSessions, FailAsAWholeAfterTooManyTimeOutsOfACall) {
   EXPECT_THAT(statuses(pair.client), Each(RpcStatus::no_answer));
   EXPECT_THAT(failures.numbers, ElementsAre(0));
   // Eight calls had slots; the four behind them never had a time-out of their own. The scan runs each tenth of an RTO.
-  EXPECT_LE(pair.network.now(), Picos(1'000'000) + 5 * options.rto);
+  EXPECT_LE(pair.network.now(), Picos(1'000'000) + 5 * pair.client.options.rto);
   // Later calls end in the next pass.
   pair.client.send(0, 13, 32, 32, 32);
   EXPECT_EQ(pair.client.calls.back().over, 0);
