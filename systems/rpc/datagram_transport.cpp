@@ -23,6 +23,7 @@ DatagramTransport::DatagramTransport(const ThreadSetup& setup, std::uint32_t byt
       inline_bytes_(setup.operation.inline_limit),
       places_(setup.operation.tx_depth),
       next_place_(&places_[0]),
+      room_end_(queue_.depth),
       headers_(Bytes(places_.size() * kPacketHeaderBytes), setup.huge_pages),
       headers_mr_(setup.pd, headers_.data(), headers_.size()),
       recvs_(setup, 1, datagram_recvs(recvs, bytes, recv_list(setup.operation))),

@@ -40,7 +40,7 @@ class DatagramTransport {
   static constexpr std::uint32_t kSendList = 16;           // packets per doorbell (eRPC, NSDI 2019)
   static constexpr std::uint32_t kSegments = 2;            // of a packet: header and data
 
-  std::uint32_t room() const { return queue_.room; }
+  std::uint32_t room() const { return static_cast<std::uint32_t>(room_end_ - next_); }
 
   // Appends a packet with `bytes` bytes of data. Its header is in front of the data, or apart.
   [[gnu::always_inline]] void append(const UdAddress& to, const std::byte* header, const std::byte* data,
@@ -120,7 +120,9 @@ class DatagramTransport {
           hand_over({recv_place(wc.wr_id), wc.byte_len}, take);
         });
     if (count < 0) return -1;
-    recvs_lane_.consumed += static_cast<std::uint32_t>(stored + count) - sends_completed_;
+    const std::uint32_t packets = static_cast<std::uint32_t>(stored + count) - sends_completed_;
+    recvs_lane_.consumed += packets;
+    recvs_lane_.received += packets;
     return stored + count;
   }
 
@@ -135,6 +137,7 @@ class DatagramTransport {
     return true;
   }
 
+  std::uint64_t received() const { return recvs_lane_.received; }
   // Packets that were appended so far, and the request of one of the last `tx_depth` of them.
   std::uint64_t appended() const { return next_; }
   const ibv_send_wr& request(std::uint64_t packet) const { return places_[packet].wr; }
@@ -171,12 +174,10 @@ class DatagramTransport {
   // Takes the next place of the send queue. Every signal_every-th request is signaled (SendQueue).
   [[gnu::always_inline]] void mark(ibv_send_wr& wr, std::uint32_t bytes) {
     wr.send_flags = bytes <= inline_bytes_ ? unsigned{IBV_SEND_INLINE} : 0u;
-    --queue_.room;
     if (--queue_.to_signaled > 0) [[likely]]
       return;
     wr.send_flags |= IBV_SEND_SIGNALED;
     queue_.to_signaled = queue_.signal_every;
-    ++queue_.due;
   }
 
   template <class Take>
@@ -198,16 +199,17 @@ class DatagramTransport {
           if (!is_send_id(wc.wr_id)) return on_recv(wc);
           ++sends_completed_;
           if (sent_request(wc.wr_id) != 0) flushing_ = false;
-          if (sent_request(wc.wr_id) != kFlushMark) retire_signaled(queue_);
+          if (sent_request(wc.wr_id) != kFlushMark) room_end_ += queue_.signal_every;
         });
   }
 
   ibv_cq* cq_;
-  SendQueue queue_;
+  SendQueue queue_;  // its `room` is not kept, but `room_end_`
   std::uint32_t inline_bytes_;
   Ring<Place> places_;      // requests from their append to their post, chained in this order
   Place* next_place_;       // of the next packet
   std::uint64_t next_ = 0;  // its number
+  std::uint64_t room_end_;  // packets below this number have room in the send queue
   std::uint64_t posted_ = 0;
   Buffer headers_;  // of packets without data, by place
   Mr headers_mr_;

@@ -10,6 +10,7 @@
 // - post(end), flush(node, end): posts the appended packets; flush also waits until the adapter has sent them,
 // - receive(end, take): hands over packets as take(packet, bytes); returns 0 if it took nothing from the adapter, or
 //   -1. No packet is longer than the cut allows, and of each the bytes of a header can be read,
+// - appended(), received(): packets so far,
 // - marked(packet): whether a switch has marked a received packet for congestion,
 // - release(end): the received packets have been read.
 // Data path.
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -81,7 +83,7 @@ class RpcEndpoint {
 
   // Sends a request in a session of open_client() or reserve(). If all slots are in use it waits for one.
   [[gnu::always_inline]] void call(std::uint16_t session, const RpcCall& call) {
-    client_.call(state_.sessions[session], session, call);
+    client_.call(state_, state_.sessions[session], session, call);
   }
 
   // The buffer for a response of `bytes` bytes to a request; the handler fills it, or whoever answers later. Null: the
@@ -119,18 +121,15 @@ class RpcEndpoint {
       scan_at_ = state_.now + options_.rto / 10;
     }
     state_.work.turn(RpcWork::send);
-    const auto whole = std::chrono::duration_cast<Nanos>(state_.cost);
-    state_.cost -= whole;
-    node.compute(whole);
-    state_.work.skip();
+    spend(node);
     if (state_.flush_due) [[unlikely]] {
       if (!flush(node, end)) return -1;
     } else if (!transport_.post(end)) {
       return -1;
     }
     // A pass in vain is not work for a request.
-    if (received == 0 && state_.counts.packets_sent == posted_) state_.work.restore(before);
-    posted_ = state_.counts.packets_sent;
+    if (received == 0 && transport_.appended() == appended_) state_.work.restore(before);
+    count_packets();
     state_.work.turn(RpcWork::receive);
     return transport_.release(end) ? received : -1;
   }
@@ -182,6 +181,25 @@ class RpcEndpoint {
     return true;
   }
 
+  // Spends the declared computing time. A host has spent its own.
+  template <Node N>
+  void spend(N& node) {
+    if constexpr (std::is_same_v<N, HostNode>) {
+      state_.cost = Picos(0);
+    } else {
+      const auto whole = std::chrono::duration_cast<Nanos>(state_.cost);
+      state_.cost -= whole;
+      node.compute(whole);
+      state_.work.skip();
+    }
+  }
+
+  // Adds the packets since the last time.
+  void count_packets() {
+    state_.counts.packets_sent += transport_.appended() - std::exchange(appended_, transport_.appended());
+    state_.counts.packets_received += transport_.received() - std::exchange(received_, transport_.received());
+  }
+
   template <Node N>
   void stamp(N& node) {
     const WorkBlock work(state_.work, RpcWork::control);
@@ -205,22 +223,22 @@ class RpcEndpoint {
   // A new request of one packet, and the response to one, take a short way. It declares no work, so it is closed where
   // work is timed.
   [[gnu::always_inline]] void take(const std::byte* packet, std::uint32_t bytes) {
-    ++state_.counts.packets_received;
-    const PacketWords h = load_words(packet);
+    const ReceivedHeader h(packet);
     const std::uint32_t length = bytes - kPacketHeaderBytes;  // of no message if the packet has no whole header
-    if (h.session() < state_.sessions.size()) [[likely]] {
-      SessionEnd& end = state_.sessions[h.session()];
+    SessionEnd* const end = state_.sessions.data() + h.session();
+    if (end < std::to_address(state_.sessions.end())) [[likely]] {
       if (h.is_first(PacketKind::response)) {
-        if (end.client != nullptr && client_.take_expected(state_, end, h, packet, length)) return;
-      } else if (h.is_first(PacketKind::request) && server_.take_expected(state_, end, h, packet, length)) {
+        if (end->client != nullptr && client_.take_expected(state_, *end->client, h, packet, length)) return;
+      } else if (h.is_first(PacketKind::request) && server_.take_expected(state_, *end, h, packet, length)) {
         return;
       }
     }
-    take_other(packet, bytes);
+    take_other(packet, length);
   }
 
-  [[gnu::noinline]] void take_other(const std::byte* packet, std::uint32_t bytes) {
+  [[gnu::noinline]] void take_other(const std::byte* packet, std::uint32_t length) {
     state_.charge(options_.costs.packet);
+    const std::uint32_t bytes = kPacketHeaderBytes + length;
     if (bytes < kPacketHeaderBytes) {
       ++state_.counts.unknown;
       return;
@@ -250,8 +268,8 @@ class RpcEndpoint {
   RpcClient<Transport> client_;
   RpcServer<Transport> server_;
   RpcSessions<Transport> sessions_;
-  Picos scan_at_{0};          // for lost packets
-  std::uint64_t posted_ = 0;  // packets sent until the end of the last pass
+  Picos scan_at_{0};                           // for lost packets
+  std::uint64_t appended_ = 0, received_ = 0;  // packets until the end of the last pass
 };
 
 }  // namespace verbscope

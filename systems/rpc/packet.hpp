@@ -10,6 +10,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -68,7 +70,7 @@ struct PacketCut {
   }
 };
 
-// The two words of a header, for packets of short messages: the first has all but the number of the request.
+// The two words of a header, for sending short messages: the first has all but the number of the request.
 struct PacketWords {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
@@ -83,12 +85,32 @@ struct PacketWords {
   constexpr PacketWords with(std::uint8_t type, std::uint32_t bytes, std::uint64_t request) const {
     return {first | type | std::uint64_t{bytes} << 8, second | request};
   }
-  constexpr std::uint8_t type() const { return static_cast<std::uint8_t>(first); }
-  constexpr std::uint32_t bytes() const { return static_cast<std::uint32_t>(first) >> 8; }
   constexpr std::uint16_t session() const { return static_cast<std::uint16_t>(first >> 32); }
   constexpr std::uint16_t epoch() const { return static_cast<std::uint16_t>(second >> 44); }
+};
+
+// The header of a received packet, of which each part is read by itself: packets of short messages need few.
+class ReceivedHeader {
+ public:
+  explicit ReceivedHeader(const std::byte* packet) : packet_(packet) {}
+
+  std::uint8_t type() const { return load<std::uint8_t>(0); }
+  std::uint32_t bytes() const { return load<std::uint32_t>(0) >> 8; }
+  std::uint16_t session() const { return load<std::uint16_t>(4); }
   // Whether it is packet 0 of this kind.
-  constexpr bool is_first(PacketKind kind) const { return first >> 48 == static_cast<std::uint64_t>(kind); }
+  bool is_first(PacketKind kind) const { return load<std::uint16_t>(6) == static_cast<std::uint16_t>(kind); }
+  std::uint64_t second_word() const { return load<std::uint64_t>(8); }  // PacketWords
+
+ private:
+  static_assert(std::endian::native == std::endian::little);
+  template <class Part>
+  Part load(std::size_t at) const {
+    Part part;
+    std::memcpy(&part, packet_ + at, sizeof part);
+    return part;
+  }
+
+  const std::byte* packet_;
 };
 
 // Copies data of a packet. Inline where it is short.
@@ -102,11 +124,6 @@ struct PacketWords {
   }
 }
 
-inline PacketWords load_words(const std::byte* packet) {
-  PacketWords words;
-  std::memcpy(&words, packet, sizeof words);
-  return words;
-}
 inline PacketHeader load_header(const std::byte* packet) {
   PacketHeader header;
   std::memcpy(&header, packet, sizeof header);

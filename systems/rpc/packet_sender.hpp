@@ -32,17 +32,16 @@ class PacketSender {
         options_(options),
         wheel_(options.wheel_horizon(cut.data + kPacketHeaderBytes)) {}
 
-  // True if send_only() may be called.
-  bool may_send_only() const { return short_way_ && transport_.room() > 0; }
-  // Sends the only packet of a message now, without declaring work.
-  [[gnu::always_inline]] void send_only(const SessionEnd& end, PacketWords h, const MessageBuffer& message) {
-    const UdAddress to = end.peer;
-    std::byte* const data = message.data;
-    const std::uint32_t bytes = message.bytes, lkey = message.lkey;
+  // True if send_only() may be called for a message of so many bytes.
+  bool may_send_only(std::uint32_t bytes) const { return bytes < short_way_below_ && transport_.room() > 0; }
+  // Sends the only packet of a message of so many bytes now, without declaring work.
+  [[gnu::always_inline]] void send_only(const SessionEnd& end, PacketWords h, const MessageBuffer& message,
+                                        std::uint32_t bytes) {
     Transport& transport = transport_;
-    ++state_.counts.packets_sent;
+    std::byte* const data = message.data;
+    const std::uint32_t lkey = message.lkey;
     std::memcpy(data - kPacketHeaderBytes, &h, sizeof h);
-    transport.append(to, data - kPacketHeaderBytes, data, bytes, lkey);
+    transport.append(end.peer, data - kPacketHeaderBytes, data, bytes, lkey);
   }
   // Sends a packet now, or when the send queue has room.
   void transmit(const OutgoingPacket& packet) {
@@ -72,7 +71,7 @@ class PacketSender {
     settle();
   }
   // Call when packets begin or cease to wait, and when work is timed from now on.
-  void settle() { short_way_ = idle() && !state_.work.measured(); }
+  void settle() { short_way_below_ = idle() && !state_.work.measured() ? cut_.data + 1 : 0; }
   // Sends the packets that are due.
   void send_due() {
     if (wheel_.size() == 0) return;
@@ -110,7 +109,7 @@ class PacketSender {
     if (is_of_client(packet)) {
       ClientSlot& slot = client_slot(packet);
       --slot.held;
-      if (!slot.active || slot.number != packet.request) return;
+      if (!slot.active() || slot.number() != packet.request) return;
       slot.progress = state_.now;  // it is late only if no answer follows this
     } else if (server_slot(packet).number != packet.request) {
       return;
@@ -122,7 +121,6 @@ class PacketSender {
   void append(const OutgoingPacket& packet) {
     const WorkBlock work(state_.work, RpcWork::send);
     const SessionEnd& end = state_.sessions[packet.session];
-    ++state_.counts.packets_sent;
     state_.charge(options_.costs.packet);
     PacketHeader h{};
     h.session = end.header.session();
@@ -167,7 +165,8 @@ class PacketSender {
   TimingWheel<OutgoingPacket> wheel_;
   std::vector<OutgoingPacket> deferred_;  // packets that wait for room in the send queue: those from deferred_head_ on
   std::size_t deferred_head_ = 0;
-  bool short_way_ = true;  // no packet waits, so none is held of any slot, and no work is timed
+  // One byte more than a packet can have, or 0: packets wait, so that some may be held of a slot, or work is timed.
+  std::uint32_t short_way_below_ = cut_.data + 1;
 };
 
 }  // namespace verbscope

@@ -112,9 +112,10 @@ class RpcServer {
     if (slot.number != handle.number || slot.responded) [[unlikely]]
       return note_abandoned(slot, handle);
     slot.responded = true;
-    if (slot.plain && sender_.may_send_only()) [[likely]] {
+    if (slot.plain && sender_.may_send_only(slot.response.bytes)) [[likely]] {
       const SessionEnd& end = state.sessions[handle.session];
-      sender_.send_only(end, end.header.with(slot.type, slot.response.bytes, handle.number), slot.response);
+      sender_.send_only(end, end.header.with(slot.type, slot.response.bytes, handle.number), slot.response,
+                        slot.response.bytes);
     } else {
       respond_slowly(slot, handle);
     }
@@ -122,12 +123,12 @@ class RpcServer {
 
   // Takes a new request of one packet that its handler may read where it is. Returns false, and does nothing, if the
   // packet is something else.
-  [[gnu::always_inline]] bool take_expected(EndpointState& state, const SessionEnd& end, const PacketWords& h,
+  [[gnu::always_inline]] bool take_expected(EndpointState& state, const SessionEnd& end, const ReceivedHeader& h,
                                             const std::byte* packet, std::uint32_t length) {
     if (end.served == nullptr) [[unlikely]]
       return false;
-    ServerSlot& slot = end.served[h.second % kSessionSlots];
-    const std::uint64_t number = h.second ^ end.own;  // kRequestNumbers or more in another epoch
+    ServerSlot& slot = end.served[h.second_word() % kSessionSlots];
+    const std::uint64_t number = h.second_word() ^ end.own;  // kRequestNumbers or more in another epoch
     if (!slot.plain || number <= slot.number || number >= kRequestNumbers || h.bytes() != length) [[unlikely]]
       return false;
     slot.number = number;

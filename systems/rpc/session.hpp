@@ -37,59 +37,65 @@ struct RpcCall {
   std::uint64_t tag = 0;
 };
 
-// Requests on their way, in a ring that begins and ends at an element of its own.
-struct ActiveRequest {
-  ActiveRequest* previous = this;
-  ActiveRequest* following = this;
-
-  ActiveRequest() = default;
-  ActiveRequest(const ActiveRequest&) = delete;
-  ActiveRequest& operator=(const ActiveRequest&) = delete;
-
-  void insert(ActiveRequest& next) {
-    next.previous = this;
-    next.following = following;
-    following->previous = &next;
-    following = &next;
-  }
-  void remove() {
-    previous->following = following;
-    following->previous = previous;
-  }
-};
-
-// A request on its way. Invariant: num_rx <= num_tx.
-struct ClientSlot : ActiveRequest {
-  // While the only packet of the request is on its way and was sent once: the second header word of the response to it
-  // (PacketWords). Otherwise 0.
+// A request on its way. While its only packet is on its way and was sent once, it takes the short way, otherwise the
+// long one. Invariant: num_rx <= num_tx.
+struct alignas(64) ClientSlot {
+  // On the short way the second header word of the response (PacketWords), otherwise its complement, which no packet
+  // for this slot has.
   std::uint64_t expected = 0;
-  std::uint64_t number = 0;  // of the request; number % kSessionSlots is the slot
   RpcCall call;
   Picos sent_first{0};  // when packet 0 was
-  // Time of the last packet received, of the last time-out, or when a packet that was held back left.
-  Picos progress{0};
-  std::uint32_t request_packets = 0;   // n
+  ClientSlot* next_free = nullptr;
+
+  // The long way:
+  std::uint32_t request_packets = 0;   // n; 0 while no request takes the long way
   std::uint32_t response_packets = 0;  // k; 1 until the first packet tells
   std::uint32_t num_tx = 0;            // packets sent, requests for response included
   std::uint32_t num_rx = 0;            // packets received in order
   std::uint32_t sent_before = 0;       // packets below this number are sent again
   std::uint32_t timeouts = 0;          // in a row, without progress
-  std::uint32_t held = 0;              // packets that wait in the rate limiter or for room in the send queue
+  // Time of the last packet received, of the last time-out, or when a packet that was held back left.
+  Picos progress{0};
+  std::unique_ptr<Picos[]> sent_later;  // when packet i > 0 was, at place i % credits; null until there is one
+  std::uint32_t held = 0;               // packets that wait in the rate limiter or for room in the send queue
   std::uint16_t session = 0;
-  bool active = false;
-  bool waits = false;             // for credits
-  std::vector<Picos> sent_later;  // when packet i > 0 was, at place i % credits; empty until there is one
-  ClientSlot* next_free = nullptr;
+  std::uint8_t index = 0;  // in the session: the number of each request modulo kSessionSlots
+  bool waits = false;      // for credits
+
+  bool on_short_way() const { return expected % kSessionSlots == index; }
+  bool on_long_way() const { return request_packets != 0; }
+  bool active() const { return on_short_way() || on_long_way(); }
+  std::uint32_t packets_out() const { return on_short_way() ? 1 : num_tx - num_rx; }  // each has a credit
+
+  // Of the request, or of the last one.
+  std::uint64_t number() const { return (on_short_way() ? expected : ~expected) & (kRequestNumbers - 1); }
+
+  // Begins the next request. Returns what is expected then.
+  std::uint64_t begin_short_way() { return expected = ~expected + kSessionSlots; }
+  void end_short_way() { expected = ~expected; }
+  // The request has so many packets, of which `sent` are sent.
+  void begin_long_way(std::uint32_t packets, std::uint32_t sent, Picos now) {
+    end_short_way();
+    request_packets = packets;
+    response_packets = 1;
+    num_tx = sent;
+    num_rx = sent_before = timeouts = 0;
+    progress = now;
+  }
+  // Call before anything of the long way is used. Does nothing if no request is on the short way.
+  void leave_short_way() {
+    if (on_short_way()) begin_long_way(1, 1, sent_first);
+  }
 
   // When packet `packet` was last sent.
-  Picos sent_at(std::uint32_t packet) const {
-    return packet == 0 ? sent_first : sent_later[packet % sent_later.size()];
+  Picos sent_at(std::uint32_t packet, std::uint32_t credits) const {
+    return packet == 0 ? sent_first : sent_later[packet % credits];
   }
   void note_sent(std::uint32_t packet, std::uint32_t credits, Picos now) {
     if (packet == 0) {
       sent_first = now;
     } else {
-      if (sent_later.empty()) sent_later.resize(credits);
+      if (sent_later == nullptr) sent_later = std::make_unique<Picos[]>(credits);
       sent_later[packet % credits] = now;
     }
   }
@@ -108,6 +114,7 @@ enum class ClientPhase : std::uint8_t {
 struct ClientSession {
   ClientPhase phase = ClientPhase::connecting;
   std::unique_ptr<ClientSlot[]> slots;                // kSessionSlots, from the first call on
+  ClientSlot* short_way = nullptr;                    // the same while responses may take the short way, else null
   ClientSlot* free = nullptr;                         // a stack, by ClientSlot::next_free; none unless open
   std::array<std::uint8_t, kSessionSlots> waiting{};  // slots that wait for credits, in order: a ring
   std::uint32_t waiting_head = 0, waiting_count = 0;
@@ -115,6 +122,8 @@ struct ClientSession {
   std::size_t backlog_head = 0;
   std::uint32_t credits = 0;
   bool limited = false;   // packets of requests pass through the rate limiter
+  bool watched = false;   // the scan for lost packets looks at the session
+  bool direct = false;    // requests may take the short way
   Picos steady_below{0};  // an answer without a mark after a shorter round trip does not change the rate
   RateControl rate;
   Picos next_due{0};  // of the rate limiter
@@ -163,9 +172,10 @@ struct alignas(64) SessionEnd {
 struct EndpointState {
   std::vector<SessionEnd> sessions;
   RpcCounts counts;
-  Picos now{0};            // the last time stamp
-  Picos cost{0};           // computing time that is declared, and not spent yet
-  bool flush_due = false;  // a packet was sent again: nothing may refer to it when its response arrives
+  std::uint64_t begun = 0;  // requests that were given slots; those of before clear_counts() too that are not over
+  Picos now{0};             // the last time stamp
+  Picos cost{0};            // computing time that is declared, and not spent yet
+  bool flush_due = false;   // a packet was sent again: nothing may refer to it when its response arrives
   WorkTimes work;
   Occupancy limiter;                   // packets in the rate limiter
   Occupancy credit_waits;              // requests that wait for credits
@@ -187,6 +197,7 @@ struct EndpointState {
   }
   // Begins counts and times anew.
   void clear_counts() {
+    begun -= counts.answered;
     counts = {};
     work.clear();
     limiter.clear(now);

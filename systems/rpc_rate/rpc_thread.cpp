@@ -51,7 +51,8 @@ std::uint32_t recvs_of(const ThreadSetup& setup) {
   return setup.operation.rx_depth / list * list;
 }
 
-RpcOptions complete(RpcOptions options, const ThreadSetup& setup, const RpcLoad& load) {
+RpcOptions complete(RpcOptions options, const ThreadSetup& setup, const RpcLoad& load, Histogram& round_trips) {
+  options.round_trips = &round_trips;
   options.recvs = recvs_of(setup) - unposted_recvs(setup.operation);
   // On the null device round trips say nothing about a network.
   if (load.played > 0) options.timely.low = Picos::max();
@@ -63,7 +64,7 @@ RpcOptions complete(RpcOptions options, const ThreadSetup& setup, const RpcLoad&
 template <class Endpoint>
 RpcThreadOn<Endpoint>::RpcThreadOn(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options)
     : load_(load_of(setup, load)),
-      options_(complete(options, setup, load)),
+      options_(complete(options, setup, load, round_trips_)),
       role_(role_of(setup, load)),
       goal_(setup.goal),
       caller_(machine_of(setup) * std::uint64_t{setup.topology.threads} + setup.thread + 1),
@@ -77,7 +78,6 @@ RpcThreadOn<Endpoint>::RpcThreadOn(const ThreadSetup& setup, const RpcLoad& load
       turn_(1, true, 0, 0),
       endpoint_number_(setup.thread),
       worker_turn_(std::max(load.worker_queues.workers, 1u), true, caller_, 0) {
-  options_.round_trips = &round_trips_;
   endpoint_.serve(kUsualRequest, &on_request, this);
   if (load.slow_percent > 0) serve_slow_requests(setup);
   open_sessions(setup);

@@ -52,10 +52,14 @@ class NetworkPort {
   explicit NetworkPort(RpcNetwork& network) : network_(network) {}
 
   std::uint32_t room() const;
+  std::uint64_t appended() const { return appended_; }
+  std::uint64_t received() const { return received_; }
   void append(const UdAddress& to, const std::byte* header, const std::byte* data, std::uint32_t bytes, std::uint32_t) {
+    ++appended_;
     posted_.push_back({to.remote_qpn, header, {}, data, bytes, Picos(0), hash_of(data, bytes)});
   }
   void append_header(const UdAddress& to, const PacketHeader& header) {
+    ++appended_;
     posted_.push_back({to.remote_qpn, nullptr, header, nullptr, 0, Picos(0), hash_of(nullptr, 0)});
   }
   bool post(RunEnd&);
@@ -70,6 +74,7 @@ class NetworkPort {
   int receive(RunEnd&, Take&& take) {
     std::vector<Arrived> packets(arrived_.begin(), arrived_.end());
     arrived_.clear();
+    received_ += packets.size();
     for (auto& [bytes, marked] : packets) {
       marked_ = marked;
       const auto length = static_cast<std::uint32_t>(bytes.size());
@@ -110,6 +115,7 @@ class NetworkPort {
   std::size_t ready_ = 0;  // of posted_: those whose doorbell was rung
   std::deque<Arrived> arrived_;
   bool marked_ = false;
+  std::uint64_t appended_ = 0, received_ = 0;
 };
 
 class RpcNetwork {

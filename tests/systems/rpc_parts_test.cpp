@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,27 @@ namespace verbscope {
 namespace {
 
 using testing::ElementsAre;
+
+TEST(RpcPackets, HaveTheirHeaderInTwoWords) {
+  const PacketWords words = PacketWords::of(PacketKind::response, {0x1234, 0xabcd}).with(7, 0x56789a, 0x123456789ab);
+  std::array<std::byte, kPacketHeaderBytes> packet;
+  std::memcpy(packet.data(), &words, sizeof words);
+  const PacketHeader h = load_header(packet.data());
+  EXPECT_EQ(h.type, 7u);
+  EXPECT_EQ(h.bytes, 0x56789au);
+  EXPECT_EQ(h.session, 0x1234u);
+  EXPECT_EQ(h.epoch, 0xabcdu);
+  EXPECT_EQ(h.request, 0x123456789abu);
+  EXPECT_EQ(h.number, 0u);
+  EXPECT_EQ(static_cast<PacketKind>(h.kind), PacketKind::response);
+  const ReceivedHeader received(packet.data());
+  EXPECT_EQ(received.type(), 7);
+  EXPECT_EQ(received.bytes(), 0x56789au);
+  EXPECT_EQ(received.session(), 0x1234);
+  EXPECT_EQ(received.second_word(), words.second);
+  EXPECT_TRUE(received.is_first(PacketKind::response));
+  EXPECT_FALSE(received.is_first(PacketKind::request));
+}
 
 TEST(RpcPackets, CutMessagesAtTheDataOfAPacket) {
   const PacketCut cut{100};
