@@ -44,6 +44,11 @@ inline constexpr std::uint8_t kUsualRequest = 0, kSlowRequest = 1;  // types
 inline constexpr std::uint64_t kResponseMark = std::uint64_t{1} << 63;
 inline constexpr std::uint64_t kWordStep = 0x9e3779b97f4a7c15u;  // per byte
 inline constexpr std::uint32_t kLeastMessage = 8;                // bytes: the tag
+inline std::uint64_t first_word(const std::byte* message) {
+  std::uint64_t word;
+  std::memcpy(&word, message, sizeof word);
+  return word;
+}
 inline void fill_words(std::byte* message, std::uint32_t bytes, std::uint64_t tag) {
   std::uint64_t word = tag;
   std::uint32_t at = 0;
@@ -51,18 +56,10 @@ inline void fill_words(std::byte* message, std::uint32_t bytes, std::uint64_t ta
   if (at < bytes) std::memcpy(message + at, &word, bytes - at);
 }
 inline bool words_good(const std::byte* message, std::uint32_t bytes, std::uint64_t tag) {
-  std::uint64_t wrong = 0;
-  for (std::uint32_t at = 0; at + 8 <= bytes; at += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, message + at, 8);
-    wrong |= word ^ (tag + at * kWordStep);
-  }
-  return wrong == 0;
-}
-inline std::uint64_t first_word(const std::byte* message) {
-  std::uint64_t word;
-  std::memcpy(&word, message, sizeof word);
-  return word;
+  std::uint64_t wrong = 0, word = tag;
+  std::uint32_t at = 0;
+  for (; at + 8 <= bytes; at += 8, word += 8 * kWordStep) wrong |= first_word(message + at) ^ word;
+  return wrong == 0 && (at == bytes || std::memcmp(message + at, &word, bytes - at) == 0);
 }
 
 // RECVs of a queue that are consumed, and wait to be posted again with a whole list: at most this many.
