@@ -13,6 +13,7 @@
 #include "microbench/run/call_counter.hpp"
 #include "microbench/run/console.hpp"
 #include "microbench/run/host_fabric.hpp"
+#include "microbench/run/record_sink.hpp"
 #include "microbench/run/sim_fabric.hpp"
 #include "verbs/host_provider.hpp"
 #include "verbs/null/provider.hpp"
@@ -26,25 +27,6 @@ namespace {
 constexpr std::uint32_t kMaxUnsignaledPayload = 8192;
 
 constexpr double kMib = 1 << 20;
-
-// The file of the record, or standard output. A file is opened, or refused, before the measurement.
-class RecordSink {
- public:
-  explicit RecordSink(const std::string& path) : to_stdout_(path == "-") {
-    if (!path.empty() && !to_stdout_) writer_.emplace(path, "--out_json_file");
-  }
-
-  bool to_stdout() const { return to_stdout_; }
-
-  void write(const Record& record) {
-    if (writer_) writer_->append(record);
-    if (to_stdout_) print_text(stdout, dump_json(to_json(record)) + "\n");
-  }
-
- private:
-  bool to_stdout_;
-  std::optional<ResultsWriter> writer_;
-};
 
 // Derives the bandwidth from the rate. The side that does not make the rate reports none.
 void complete_rate(const Benchmark& benchmark, const Options& options, Record& record) {

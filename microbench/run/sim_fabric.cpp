@@ -1,14 +1,10 @@
 #include "microbench/run/sim_fabric.hpp"
 
 #include <algorithm>
-#include <array>
 #include <thread>
 #include <vector>
 
-#include "common/hash.hpp"
-#include "common/json.hpp"
 #include "common/memory_share.hpp"
-#include "common/paths.hpp"
 #include "drivers_patch/counter_report.hpp"
 #include "microbench/run/prediction.hpp"
 #include "microbench/run/rate_check.hpp"
@@ -17,7 +13,6 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::string_view kPrefix = "sim:";
 // Schedule::steady_within if packets are lost: the rate is 0 until a lost packet is detected.
 constexpr double kLossySteadyWithin = 0.25;
 
@@ -39,11 +34,6 @@ bool may_lose(const Profile& profile) {
 
 // Virtual time in which all outstanding packets arrive, except those that wait for a retransmission.
 constexpr Picos kSettled = std::chrono::microseconds(500);
-
-// The checksum of the content of a profile, independent of the layout of its text.
-std::string profile_checksum(const std::string& name) {
-  return fmt::format("{:016x}", text_hash(dump_json(read_json_file(find_config("clusters", name)))));
-}
 
 // Clusters of at least this many machines are simulated by two threads, if this machine has two processors. For smaller
 // ones the work between two barriers is too short to gain.
@@ -100,41 +90,10 @@ void choose_network(const Options& options, Profile& profile) {
   profile.fabric.loss_probability = options.loss.value_or(profile.fabric.loss_probability);
 }
 
-// A mechanism took part if it was counted for more than this share of the operations.
-constexpr double kTookPart = 0.01;
-
-struct Mechanism {
-  const char* name;
-  const char* counter;  // of CounterReport::extra
-  const char* section;  // of the profile
-  std::vector<const char*> parameters;
-};
-
-const std::array kMechanisms = {
-    Mechanism{
-        "QP contexts",
-        "qp_context_misses",
-        "nic",
-        {"qp_context_bytes", "qp_responder_context_bytes", "qp_context_cache_bytes", "qp_responder_context_cache_bytes",
-         "near_qp_contexts", "far_qp_context_ns", "qp_context_miss_ns", "qp_context_reads"}},
-    Mechanism{"WQE cache",
-              "wqe_cache_misses",
-              "nic",
-              {"wqe_cache_bytes", "sent_wqe_cache_bytes", "sent_wqe_replacement", "reread_wqe_ns"}},
-    Mechanism{"address translations", "translation_misses", "nic", {"translation_cache_bytes"}},
-    Mechanism{"atomics",
-              "atomics_served",
-              "nic",
-              {"atomic_packet_ns", "atomic_operation_ns", "atomic_slots", "atomic_slot_lowest_bit"}},
-};
-
 }  // namespace
 
 SimFabric::SimFabric(Benchmark& benchmark, const Options& options)
-    : Fabric(benchmark), options_(options), name_(options.fabric.substr(kPrefix.size())) {
-  const std::filesystem::path file = find_config("clusters", name_);
-  parameters_ = read_json_file(file);
-  profile_ = read_profile(parameters_, file.string());
+    : Fabric(benchmark), options_(options), source_(options.fabric), profile_(source_.profile) {
   choose_network(options, profile_);
 }
 
@@ -161,7 +120,7 @@ NodePlace SimFabric::place_of(std::size_t node, const Plan& plan) {
 
 Link& SimFabric::open(const Plan& plan, Outcome& outcome) {
   const bool ethernet = facts(profile_.wire.link_type).ethernet;
-  outcome.environment["cluster_profile"] = profile_checksum(name_);
+  outcome.environment["cluster_profile"] = source_.checksum;
   if (ethernet) {
     outcome.config["flow_control"] = row_of(kFlowControls, profile_.fabric.flow_control).name;
     outcome.config["congestion_control"] = row_of(kCongestionControls, profile_.nic.congestion_control).name;
@@ -184,8 +143,7 @@ void SimFabric::complete(const Plan& plan, const NodeReport& own, Outcome& outco
   for (std::size_t n = 0; n < counters_.size(); ++n) {
     outcome.counters.push_back(interval.driver_counters(n, counters_[n]));
   }
-  outcome.environment["assumed"] =
-      assumed_parameters(parameters_, outcome.counters, static_cast<double>(own.window_ops));
+  outcome.environment["assumed"] = source_.assumed(outcome.counters, static_cast<double>(own.window_ops));
   outcome.config.update(nodes_.front().settled());
   const bool failed = !outcome.failure.empty();
   check_against_counters(benchmark().operation_count(), plan.schedule, benchmark().moves_payloads(), outcome);
@@ -193,21 +151,6 @@ void SimFabric::complete(const Plan& plan, const NodeReport& own, Outcome& outco
   ClusterWire wire = profile_.wire;
   wire.mtu = Bytes(nodes_.front().mtu());  // the MTU of the paths in use, as on a device
   predict_point(benchmark(), plan, wire, own, outcome);
-}
-
-Json assumed_parameters(const Json& profile, const std::vector<CounterReport>& counters, double operations) {
-  Json found = Json::object();
-  for (const Mechanism& each : kMechanisms) {
-    double largest = 0;
-    for (const CounterReport& report : counters) largest = std::max(largest, report.extra.value(each.counter, 0.0));
-    if (largest <= kTookPart * operations) continue;
-    Json assumed = Json::array();
-    for (const char* parameter : each.parameters) {
-      if (profile.at(each.section).at(parameter).at("source") == "assumed") assumed.push_back(parameter);
-    }
-    if (!assumed.empty()) found[each.name] = {{"assumed", assumed}, {"of", each.parameters.size()}};
-  }
-  return found;
 }
 
 }  // namespace verbscope

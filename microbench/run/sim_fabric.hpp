@@ -3,12 +3,12 @@
 
 #include <deque>
 #include <optional>
-#include <string>
 
 #include "microbench/bench/options.hpp"
 #include "microbench/run/call_counter.hpp"
 #include "microbench/run/fabric.hpp"
 #include "microbench/run/sim_link.hpp"
+#include "microbench/run/sim_profile.hpp"
 #include "nic_sim/cluster.hpp"
 #include "nic_sim/profile/profile.hpp"
 
@@ -29,19 +29,13 @@ class SimFabric final : public Fabric {
   NodePlace place_of(std::size_t node, const Plan& plan);
 
   const Options& options_;
-  std::string name_;  // of the profile
-  Json parameters_;   // the profile as its file has it
-  Profile profile_;
+  SimProfile source_;
+  Profile profile_;  // with the options for the network
   std::optional<SlowRunNotice> notice_;
   std::optional<SimCluster> cluster_;
   std::deque<CallCounter> counters_;  // one per node, if --counter_sources names driver
   std::deque<NodeRun> nodes_;
   std::optional<SimLink> link_;
 };
-
-// The parameters in `profile` (the JSON of configs/clusters) that are assumed and that a run depended on:
-// {"QP contexts": {"assumed": ["qp_context_bytes", ...], "of": 8}, ...}. A mechanism is listed if the counters show
-// that it took part and at least one of its parameters is assumed. `operations`: those of the interval.
-Json assumed_parameters(const Json& profile, const std::vector<CounterReport>& counters, double operations);
 
 }  // namespace verbscope

@@ -168,11 +168,11 @@ double use_of_units(const UsageTimes& begin, const UsageTimes& end, Picos time) 
 SimInterval::Moment SimInterval::counts() const {
   Moment now{cluster_.now(), {}};
   if (driver::counting()) now.driver = driver::summarize_process();
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+  for (std::size_t i = 0; i < names_.size(); ++i) {
     const int node = static_cast<int>(i);
     now.nodes.push_back({cluster_.pcie_counts(node), cluster_.nic_counts(node), cluster_.ethernet_counts(node),
                          cluster_.deepest_queue(node), cluster_.usage_times(node), cluster_.busy_time(node),
-                         nodes_[i].threads().armed()});
+                         armed_(i)});
   }
   return now;
 }
@@ -186,7 +186,7 @@ IntervalUse SimInterval::use(std::size_t node) const {
 
 double SimInterval::counted_mops(const OperationCount& counter) const {
   std::uint64_t count = 0;
-  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+  for (std::size_t node = 0; node < names_.size(); ++node) {
     if (counter.side && (node == 0) != (*counter.side == Side::server)) continue;
     NicCounts::each(end_.nodes[node].nic,
                     [&](const char* name, std::uint64_t value) { count += name == counter.name ? value : 0; });
@@ -204,7 +204,7 @@ bool SimInterval::translations_settled() const {
   // The first turn fills the cache; later entries replace others at random: 14 % of the first remain.
   constexpr std::uint64_t kTurns = 3;
   const std::uint64_t turned_over = kTurns * cluster_.translation_places();
-  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+  for (std::size_t node = 0; node < names_.size(); ++node) {
     const NicCounts &begin = begin_.nodes[node].nic, &end = end_.nodes[node].nic;
     const auto misses = static_cast<double>(end.translation_misses - begin.translation_misses);
     const double lookups = misses + static_cast<double>(end.translation_hits - begin.translation_hits);
@@ -238,7 +238,7 @@ std::string SimInterval::disturbances() const {
 CounterReport SimInterval::counters(std::size_t node, const Profile& profile) const {
   const NodeCounts &begin = begin_.nodes[node], &end = end_.nodes[node];
   CounterReport report{.source = "sim",
-                       .node = nodes_[node].name(),
+                       .node = names_[node],
                        .blind = "",
                        .window_s = to_seconds(end_.time - begin_.time),
                        .events = end.pcie};
@@ -261,7 +261,7 @@ CounterReport SimInterval::driver_counters(std::size_t node, const CallCounter& 
   CounterReport report =
       driver::counter_report(last.wire, driver::difference(counter.sums(end_.driver), counter.sums(begin_.driver)),
                              to_seconds(end_.time - begin_.time));
-  report.node = nodes_[node].name();
+  report.node = names_[node];
   // During the interval the link also carries requests posted before it, and does not finish those outstanding at its
   // end. Over the whole run, until the cluster is idle, link and driver have seen the same requests.
   const driver::Sums whole = counter.sums(last);

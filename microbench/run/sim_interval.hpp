@@ -1,14 +1,18 @@
 // The measured interval of a simulated cluster: the counts of all its nodes, read at the same virtual times.
 #pragma once
 
-#include <deque>
+#include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/record.hpp"
 #include "drivers_patch/summary.hpp"
+#include "microbench/bench/benchmark.hpp"
 #include "microbench/run/call_counter.hpp"
-#include "microbench/run/node_run.hpp"
+#include "microbench/run/report.hpp"
 #include "nic_sim/cluster.hpp"
 #include "nic_sim/profile/profile.hpp"
 
@@ -16,8 +20,12 @@ namespace verbscope {
 
 class SimInterval {
  public:
-  // Node i of the cluster runs nodes[i]. Both must outlive the interval.
-  SimInterval(const SimCluster& cluster, const std::deque<NodeRun>& nodes) : cluster_(cluster), nodes_(nodes) {}
+  // How often the threads of a node have armed their completion queues so far.
+  using Armed = std::function<std::uint64_t(std::size_t node)>;
+
+  // `names`: of the nodes, in records. The cluster must outlive the interval.
+  SimInterval(const SimCluster& cluster, std::vector<std::string> names, Armed armed)
+      : cluster_(cluster), names_(std::move(names)), armed_(std::move(armed)) {}
 
   void begin() { begin_ = counts(); }
   void end() { end_ = counts(); }
@@ -60,7 +68,8 @@ class SimInterval {
   Moment counts() const;
 
   const SimCluster& cluster_;
-  const std::deque<NodeRun>& nodes_;
+  const std::vector<std::string> names_;
+  const Armed armed_;
   Moment begin_, end_;
 };
 

@@ -36,6 +36,12 @@ std::vector<int> first_cores(std::size_t count) {
   return cores;
 }
 
+std::vector<std::string> names_of(const std::deque<NodeRun>& nodes) {
+  std::vector<std::string> names;
+  for (const NodeRun& node : nodes) names.push_back(node.name());
+  return names;
+}
+
 }  // namespace
 
 SlowRunNotice::SlowRunNotice(std::string activity)
@@ -56,6 +62,16 @@ void SlowRunNotice::print_until(const std::stop_token& stop) {
                             activity_));
   }
 }
+
+SimLink::SimLink(SimCluster& cluster, std::deque<NodeRun>& nodes, const Schedule& schedule,
+                 std::optional<OperationCount> counted, SlowRunNotice& notice)
+    : cluster_(cluster),
+      nodes_(nodes),
+      schedule_(schedule),
+      counted_(std::move(counted)),
+      notice_(notice),
+      interval_(cluster, names_of(nodes), [&nodes](std::size_t node) { return nodes[node].threads().armed(); }),
+      steadiness_(schedule) {}
 
 void SimLink::connect() {
   notice_.set(fmt::format("connecting the QPs of {} machines", nodes_.size()));

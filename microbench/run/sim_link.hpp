@@ -39,14 +39,7 @@ class SimLink final : public Link {
   // Node i of the cluster runs nodes[i], of which the first is the server. All must outlive the link.
   // `counted`: the counter of the adapters that counts the operations.
   SimLink(SimCluster& cluster, std::deque<NodeRun>& nodes, const Schedule& schedule,
-          std::optional<OperationCount> counted, SlowRunNotice& notice)
-      : cluster_(cluster),
-        nodes_(nodes),
-        schedule_(schedule),
-        counted_(std::move(counted)),
-        notice_(notice),
-        interval_(cluster, nodes),
-        steadiness_(schedule) {}
+          std::optional<OperationCount> counted, SlowRunNotice& notice);
 
   void run(const std::function<void()>& phases) override { cluster_.run(phases); }
   void connect() override;

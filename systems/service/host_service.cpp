@@ -77,20 +77,22 @@ class TcpLinks final : public PeerLinks {
 
 }  // namespace
 
-void run_on_host(Service& service, const ServiceOptions& options) {
+Outcome run_on_host(Service& service, const ServiceOptions& options) {
   Management management(options.threads);
   const StopSignals signals(management);
   HostProvider provider;
   const ServiceDevice device(provider, options);
   HostNode node;
+  ServiceInterval interval([] {}, [] {});
   std::random_device random;
   std::deque<ServiceThreadOn<HostNode>> threads;
   for (std::uint32_t t = 0; t < options.threads; ++t) {
     const std::uint64_t seed = std::uint64_t{random()} << 32 | random();
-    threads.emplace_back(ServicePlace{device, options, management, 0, t, seed}, node);
+    threads.emplace_back(ServicePlace{device, options, management, interval, 0, t, seed}, node);
   }
   const TcpLinks links(management, options);
   const RunCores cores(parse_cores(options.cores), options.threads);
+  const Picos begin = node.now();
   std::vector<PinnedThread> running;
   for (std::uint32_t t = 0; t < options.threads; ++t) {
     running.emplace_back(cores.threads().at(t), [&service, &options, &thread = threads[t]](const std::stop_token&) {
@@ -99,6 +101,11 @@ void run_on_host(Service& service, const ServiceOptions& options) {
     });
   }
   for (PinnedThread& thread : running) thread.join();
+  Outcome outcome;
+  outcome.result["window_s"] = to_seconds(interval.length().value_or(node.now() - begin));
+  outcome.result.update(service.result());
+  outcome.environment["device"] = device.device.name();
+  return outcome;
 }
 
 }  // namespace verbscope

@@ -8,6 +8,8 @@
 #include "common/record.hpp"
 #include "common/text.hpp"
 #include "microbench/bench/options.hpp"
+#include "microbench/run/record_sink.hpp"
+#include "microbench/run/report.hpp"
 #include "systems/service/runs.hpp"
 
 namespace verbscope {
@@ -21,12 +23,14 @@ void add_options(OptionTable& table, ServiceOptions& o, std::optional<Picos>& ti
   table.text("-d,--ib_dev", o.ib_dev, "a device", "device, such as mlx5_0 or mlx5_0:2 (default: the first)");
   table.integer("-x,--gid_index", o.gid_index, -1, 255, "GID index of the port (-1: choose)");
   table.integer("-p,--port", o.port, 1u, 65535u, "TCP port of a server");
-  table.text("--secret", o.secret, "a text", "shared secret of all processes (default: VERBSCOPE_SECRET)");
+  table.text("--secret", o.secret, "a text", "shared secret of all processes (default: VERBSCOPE_SECRET)", false);
   table.text("--cores", o.cores, "a list such as 0-3,8", "pin the threads to these cores (default: free ones)");
   table.integer("--threads", o.threads, 1u, 1024u, "threads of each process, each with its endpoint");
   table.integer("--clients", o.clients, 1u, 1024u, "sim: client machines");
   table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 32, "sim: seed of the simulator");
   add_loss_option(table, o.loss);
+  table.text("--out_json_file", o.out_json_file, "a file, or - for standard output", "append the record to this file",
+             false);
   table.group("RPCs");
   table.duration("--timeout", timeout, "wait this long for a session to open (default 5 s)");
   table.integer("--packet_size", o.packet_bytes, 64u, 4096u, "largest packet in bytes: header of 16 and data");
@@ -65,6 +69,32 @@ void check(const ServiceOptions& o) {
   parse_cores(o.cores);
 }
 
+// Runs the service and writes its record, also if it fails.
+void run_recorded(Service& service, ServiceOptions& options, const std::string& hosts, const OptionTable& table,
+                  const std::vector<std::string>& command_line) {
+  RecordSink sink(options.out_json_file);
+  Outcome outcome;
+  const auto write_record = [&] {
+    Record record;
+    record.benchmark = options.name;
+    fill_record(record, outcome, table, make_environment(options.fabric, command_line));
+    sink.write(record);
+    return record;
+  };
+  try {
+    options.servers = servers_of(service, hosts);
+    check(options);
+    outcome = options.fabric == "verbs" ? run_on_host(service, options) : run_simulated(service, options);
+  } catch (const std::exception& error) {
+    outcome.failure = error.what();
+    if (is_fabric(options.fabric)) write_record();
+    throw;
+  }
+  const std::string text = service.summary(write_record().result);
+  if (text.empty() || sink.to_stdout()) return;
+  print_text(stdout, text + (is_simulated(options.fabric) ? "simulated time\n" : ""));
+}
+
 int run_with_arguments(Service& service, int argc, char** argv) {
   const Description description = service.describe();
   CLI::App app(description.summary);
@@ -85,13 +115,7 @@ int run_with_arguments(Service& service, int argc, char** argv) {
   parse_args(app, argc, argv);
   options.timeout = timeout.value_or(options.timeout);
   options.rpc.rto = rto.value_or(options.rpc.rto);
-  options.servers = servers_of(service, hosts);
-  check(options);
-  if (options.fabric == "verbs") {
-    run_on_host(service, options);
-  } else {
-    run_simulated(service, options);
-  }
+  run_recorded(service, options, hosts, table, {argv, argv + argc});
   return 0;
 }
 

@@ -26,6 +26,11 @@ class Service {
   // Runs in each thread of a client. With several threads on a host, these run at the same time. An exception ends the
   // program with exit status 1.
   virtual void call(ServiceThread& thread) = 0;
+  // Called after the run: measured values for the record, whose keys carry units (docs/records.md). On devices each
+  // process calls it and writes its own record.
+  virtual Json result() { return Json::object(); }
+  // The lines for the console, from the record's result.
+  virtual std::string summary(const Json&) const { return {}; }
   // On a simulated cluster, runs beside the machines and causes faults. The run does not wait for it.
   virtual void script(SimFaults&) {}
 };

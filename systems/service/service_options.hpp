@@ -26,6 +26,7 @@ struct ServiceOptions {
   std::uint32_t clients = 1;     // simulated
   std::uint64_t seed = 1;        // simulated
   std::optional<double> loss{};  // simulated: share of the packets; none: the profile's
+  std::string out_json_file;     // as of a benchmark
   Picos timeout = std::chrono::seconds(5);
   std::uint32_t packet_bytes = 1024;
   RpcOptions rpc{};

@@ -17,6 +17,7 @@
 #include "systems/rpc/endpoint.hpp"
 #include "systems/rpc/message_buffer.hpp"
 #include "systems/service/management.hpp"
+#include "systems/service/service_interval.hpp"
 #include "systems/service/service_options.hpp"
 #include "verbs/endpoint.hpp"
 #include "verbs/resources.hpp"
@@ -37,6 +38,7 @@ struct ServicePlace {
   const ServiceDevice& device;
   const ServiceOptions& options;
   Management& management;
+  ServiceInterval& interval;
   std::uint32_t machine = 0;
   std::uint32_t thread = 0;
   std::uint64_t random = 0;  // differs between threads, also those of a process that is started again
@@ -109,6 +111,11 @@ class ServiceThread {
   void compute(Picos time) { rpc_.charge(time); }
   Picos now() const { return rpc_.now(); }  // the time at which the last pass began
   const RpcCounts& counts() const { return rpc_.counts(); }
+
+  // The measured interval of the record, by default the whole run. It lasts from the last begin of a thread to the
+  // first end after it.
+  void begin_interval() { place_.interval.begin(now()); }
+  void end_interval() { place_.interval.end(now()); }
 
   // Closes all sessions of the thread and waits for the end of their calls.
   void finish();

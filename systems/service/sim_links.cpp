@@ -66,7 +66,7 @@ PeerId SimLinks::connect(std::size_t machine, const std::string& address) {
     cluster_.at(cluster_.now() + timeout_, [this, number] {
       const auto waiting = connections_.find(number);
       if (waiting == connections_.end() || waiting->second.made) return;
-      lose(number, fmt::format("does not listen, waited {:g} s", to_seconds(timeout_)));
+      lose(number, fmt::format("accepts no connection, waited {:g} s", to_seconds(timeout_)));
     });
   }
   return number * 2;

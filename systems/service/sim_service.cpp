@@ -8,6 +8,8 @@
 #include "common/error.hpp"
 #include "common/hash.hpp"
 #include "common/record.hpp"
+#include "microbench/run/sim_interval.hpp"
+#include "microbench/run/sim_profile.hpp"
 #include "nic_sim/cluster.hpp"
 #include "systems/service/runs.hpp"
 #include "systems/service/sim_links.hpp"
@@ -18,15 +20,23 @@ namespace {
 
 constexpr Picos kSlice = std::chrono::microseconds(100);  // of a slow machine
 
-Profile profile_of(const ServiceOptions& options) {
-  Profile profile = load_profile(options.fabric.substr(kSimulatedPrefix.size()));
-  profile.fabric.loss_probability = options.loss.value_or(profile.fabric.loss_probability);
-  return profile;
+SimProfile profile_of(const ServiceOptions& options) {
+  SimProfile source(options.fabric);
+  source.profile.fabric.loss_probability = options.loss.value_or(source.profile.fabric.loss_probability);
+  return source;
 }
 
 ServiceOptions with_names(ServiceOptions options, std::uint32_t servers) {
   for (std::uint32_t n = 0; n < servers; ++n) options.servers.push_back(fmt::format("node{}", n));
   return options;
+}
+
+// The names of the machines in the record, as in those of benchmarks: server, server1, ..., client0, ...
+std::vector<std::string> record_names(const ServiceOptions& options) {
+  std::vector<std::string> names{"server"};
+  for (std::size_t n = 1; n < options.servers.size(); ++n) names.push_back(fmt::format("server{}", n));
+  for (std::size_t n = 0; n < options.clients; ++n) names.push_back(fmt::format("client{}", n));
+  return names;
 }
 
 // One run of a service: its machines, their processes, and the faults of its script.
@@ -35,9 +45,12 @@ class SimRun final : public SimFaults {
   SimRun(Service& service, const ServiceOptions& options)
       : service_(service),
         options_(with_names(options, service.servers())),
-        cluster_(profile_of(options_), static_cast<int>(options_.servers.size() + options_.clients), options_.seed),
+        source_(profile_of(options_)),
+        cluster_(source_.profile, static_cast<int>(options_.servers.size() + options_.clients), options_.seed),
         machines_(static_cast<std::size_t>(cluster_.nodes())),
         links_(cluster_, options_.servers, options_.timeout),
+        counters_(cluster_, record_names(options_), [](std::size_t) { return 0; }),
+        interval_([this] { counters_.begin(); }, [this] { counters_.end(); }),
         random_(mix(options_.seed)) {
     for (std::uint32_t machine = 0; machine < machines_.size(); ++machine) start(machine);
   }
@@ -49,6 +62,7 @@ class SimRun final : public SimFaults {
   SimRun& operator=(const SimRun&) = delete;
 
   void run() {
+    counters_.begin();
     cluster_.expect_threads(true);
     cluster_.run([this] {
       service_.script(*this);
@@ -56,6 +70,20 @@ class SimRun final : public SimFaults {
       cluster_.expect_threads(false);
       stop_if_done();
     });
+  }
+
+  // After the run.
+  Outcome outcome() {
+    counters_.close();
+    Outcome outcome;
+    for (std::size_t n = 0; n < machines_.size(); ++n) {
+      outcome.counters.push_back(counters_.counters(n, source_.profile));
+    }
+    outcome.result["window_s"] = outcome.counters.front().window_s;
+    outcome.result.update(service_.result());
+    outcome.environment["cluster_profile"] = source_.checksum;
+    outcome.environment["assumed"] = source_.assumed(outcome.counters, outcome.result.value("window_ops", 0.0));
+    return outcome;
   }
 
   Picos now() const override { return cluster_.now(); }
@@ -122,7 +150,7 @@ class SimRun final : public SimFaults {
     const std::uint64_t seed = mix(mix(mix(options_.seed) ^ number) ^ machine.starts++);
     for (std::uint32_t t = 0; t < options_.threads; ++t) {
       const ServicePlace place{
-          machine.process->device, options_, machine.process->management, number, t, mix(seed ^ t)};
+          machine.process->device, options_, machine.process->management, interval_, number, t, mix(seed ^ t)};
       cluster_.add_thread(static_cast<int>(number), static_cast<int>(t), [this, place](SimNode& node) {
         const auto thread = std::make_unique<ServiceThreadOn<SimNode>>(place, node);
         if (!is_client(place.machine)) return service_.serve(*thread);
@@ -164,9 +192,12 @@ class SimRun final : public SimFaults {
 
   Service& service_;
   const ServiceOptions options_;
+  const SimProfile source_;
   SimCluster cluster_;
   std::vector<Machine> machines_;
   SimLinks links_;
+  SimInterval counters_;
+  ServiceInterval interval_;
   std::uint64_t random_;
   bool script_done_ = false;
   bool stopping_ = false;
@@ -174,8 +205,10 @@ class SimRun final : public SimFaults {
 
 }  // namespace
 
-void run_simulated(Service& service, const ServiceOptions& options) {
-  SimRun(service, options).run();
+Outcome run_simulated(Service& service, const ServiceOptions& options) {
+  SimRun run(service, options);
+  run.run();
+  return run.outcome();
 }
 
 }  // namespace verbscope

@@ -1,8 +1,10 @@
 // A service for tests with faults: clients check every byte, replace failed sessions, and count how calls end; the
 // server logs each call that it handles.
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,7 @@ class Check final : public Service {
     table.bytes("--response_size", response_size_, kLeast, 8u << 20, "bytes of a response");
     table.integer("--outstanding", outstanding_, 1u, 64u, "calls at a time");
     table.integer("--first", first_, std::uint64_t{1}, std::uint64_t{1} << 40, "number of the first call");
+    table.text("--absent", absent_, "HOST:PORT", "a client opens a session there as well, where nobody listens");
     table.text("--log", log_, "a file", "the server appends the number of each call that it handles");
   }
 
@@ -50,12 +53,22 @@ class Check final : public Service {
     print_text(stdout, fmt::format("handled {} wrong {}\n", server.handled, server.wrong));
   }
 
+  Json result() override {
+    return {{"window_ops", answered_.load()}, {"ops", answered_.load()}, {"rate_mops", rate_mops_.load()}};
+  }
+  std::string summary(const Json& result) const override {
+    return fmt::format("{} answered, {:.3f} Mops\n", result.at("ops").get<std::uint64_t>(),
+                       result.at("rate_mops").get<double>());
+  }
+
   void call(ServiceThread& thread) override {
     Client client{*this, thread, std::vector<Client::Call>(outstanding_), first_};
     for (Client::Call& call : client.calls) {
       call = {thread.allocate(size_), thread.allocate(response_size_)};
     }
     client.run();
+    answered_ += client.answered;
+    rate_mops_ = rate_mops_ + to_mops(Ops(client.answered), client.time);
     print_text(stdout, fmt::format("answered {} failed {} wrong {} again {} reconnected {} resent {}\n",
                                    client.answered, client.failed, client.wrong, client.again, client.reconnected,
                                    thread.counts().retransmitted));
@@ -98,6 +111,7 @@ class Check final : public Service {
     std::vector<Call> calls;
     std::uint64_t next;
     std::uint16_t session = 0;
+    Picos time{0};  // with a session
     std::uint64_t answered = 0, failed = 0, wrong = 0, again = 0, reconnected = 0;
 
     static void done(void* self, std::uint64_t index, RpcStatus status) {
@@ -122,6 +136,10 @@ class Check final : public Service {
     }
     void run() {
       session = thread.connect(thread.server());
+      std::optional<std::uint16_t> absent;
+      if (!service.absent_.empty()) absent = thread.open(service.absent_);
+      thread.begin_interval();
+      const Picos begin = thread.now();
       while (answered < service.calls_ && thread.pass()) {
         if (thread.state(session) == SessionState::open) {
           send();
@@ -132,6 +150,14 @@ class Check final : public Service {
         }
       }
       while (outstanding() && thread.pass()) {
+      }
+      time = thread.now() - begin;
+      thread.end_interval();
+      if (absent) {
+        const bool waits = thread.state(*absent) == SessionState::opening;
+        while (thread.state(*absent) == SessionState::opening && thread.pass()) {
+        }
+        print_text(stdout, fmt::format("absent{}: {}\n", waits ? " after all calls" : "", thread.failure(*absent)));
       }
       thread.disconnect(session);
     }
@@ -150,7 +176,9 @@ class Check final : public Service {
 
   std::uint64_t calls_ = 100, first_ = 1;
   std::uint32_t size_ = 32, response_size_ = 32, outstanding_ = 4;
-  std::string log_;
+  std::string log_, absent_;
+  std::atomic<std::uint64_t> answered_ = 0;  // of all clients of the process
+  std::atomic<double> rate_mops_ = 0;
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST(ServiceFaults, AServerThatDoesNotRunIsGivenUpAfterTheTimeout) {
     EXPECT_EQ(thread.state(session), SessionState::opening);
     wait(thread, milliseconds(2));
     EXPECT_EQ(thread.state(session), SessionState::failed);
-    EXPECT_EQ(thread.failure(session), "node0 does not listen, waited 0.03 s");
+    EXPECT_EQ(thread.failure(session), "node0 accepts no connection, waited 0.03 s");
   };
   EXPECT_EQ(service.run({"--timeout=30ms"}), 0) << service.error;
 }

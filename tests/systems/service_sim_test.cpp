@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "common/error.hpp"
+#include "common/record.hpp"
 #include "tests/systems/test_service.hpp"
 
 namespace verbscope {
@@ -13,6 +16,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
 
 TEST(Service, AnswersCallsOfSeveralClients) {
   TestService service;
@@ -161,6 +166,59 @@ TEST(Service, DrawsRandomNumbersFromTheSeed) {
   EXPECT_EQ(std::set(numbers.begin(), numbers.end()).size(), 3u * 2 * 3);
   EXPECT_EQ(draw("--seed=7"), numbers);
   EXPECT_NE(draw("--seed=8"), numbers);
+}
+
+// Between begin and end each client makes five calls, which are two messages each; before and after it makes others.
+TEST(Service, WritesARecordWithTheCountersOfTheInterval) {
+  const std::string file = testing::TempDir() + "/service_record.jsonl";
+  std::filesystem::remove(file);
+  TestService service;
+  service.values = {{"window_ops", 10}, {"rate_mops", 1.5}};
+  service.client = [&](ServiceThread& thread) {
+    const std::uint16_t session = thread.connect(thread.server());
+    const auto calls = [&](int count, Picos until) {
+      for (int i = 0; i < count; ++i) EXPECT_EQ(service.call_once(thread, session), RpcStatus::answered);
+      while (thread.now() < until && thread.pass()) thread.wake_by(until);
+    };
+    calls(7, std::chrono::milliseconds(3));
+    thread.begin_interval();
+    calls(5, std::chrono::milliseconds(4));
+    thread.end_interval();
+    calls(9, Picos(0));
+  };
+  EXPECT_EQ(service.run({"--clients=2", "--secret=hidden", "--out_json_file=" + file}), 0) << service.error;
+  const Results results = read_results(file);
+  ASSERT_THAT(results.records, SizeIs(1));
+  const Record& record = results.records[0];
+  EXPECT_EQ(record.benchmark, "test_service");
+  EXPECT_EQ(record.status, RecordStatus::ok);
+  EXPECT_EQ(record.config.at("clients"), 2);
+  EXPECT_EQ(record.environment.at("fabric"), "sim:cx4");
+  EXPECT_EQ(record.environment.at("simulated"), true);
+  EXPECT_THAT(dump_json(to_json(record)), Not(HasSubstr("hidden")));
+  EXPECT_EQ(record.result.at("rate_mops"), 1.5);
+  EXPECT_NEAR(record.result.at("window_s").get<double>(), 1e-3, 1e-5);
+  std::vector<std::string> nodes;
+  std::vector<std::uint64_t> sent;
+  for (const CounterReport& report : record.counters) {
+    nodes.push_back(report.node);
+    sent.push_back(report.extra.at("messages_sent").get<std::uint64_t>());
+    EXPECT_EQ(report.window_s, record.result.at("window_s"));
+  }
+  EXPECT_THAT(nodes, ElementsAre("server", "client0", "client1"));
+  EXPECT_THAT(sent, ElementsAre(10, 5, 5));
+}
+
+TEST(Service, WritesARecordOfARunThatFails) {
+  const std::string file = testing::TempDir() + "/failed_service_record.jsonl";
+  std::filesystem::remove(file);
+  TestService service;
+  service.client = [](ServiceThread&) { fail("the client has a reason"); };
+  EXPECT_EQ(service.run({"--out_json_file=" + file}), 1);
+  const Results results = read_results(file);
+  ASSERT_THAT(results.records, SizeIs(1));
+  EXPECT_EQ(results.records[0].status, RecordStatus::failed);
+  EXPECT_EQ(results.records[0].reason, "the client has a reason");
 }
 
 // A handler keeps the server for 250 ms, so that the second client asks three times for its session. With a second

@@ -31,6 +31,8 @@ class TestService final : public Service {
     if (faults) faults(of);
   }
 
+  Json result() override { return values; }
+
   struct Server {
     TestService& service;
     ServiceThread& thread;
@@ -86,6 +88,7 @@ class TestService final : public Service {
   std::function<void(ServiceThread&)> beside;  // what a server does before its loop
   std::function<void(const RpcRequest&)> before_answer;
   std::function<void(SimFaults&)> faults;
+  Json values = Json::object();  // the result
   bool serves = true;
   ServiceThread* server = nullptr;  // the last one that started
   std::string error;

@@ -79,6 +79,15 @@ class Service(ServiceTest):
         self.assertEqual(client.finish(), 1, client.describe())
         self.assertIn(f"endpoint 0 of {ADDRESS} opened no session: waited 0.5 s", client.err.read_text())
 
+    def test_open_does_not_wait(self):
+        server = self.start_server("server", "service_check")
+        client = self.start_service("client", "service_check", "--calls", "20", "--timeout", "10s", "--absent", f"{ADDRESS}:29999",
+                                    *PATIENCE, ADDRESS, core="1")
+        self.assertEqual(client.finish(), 0, client.describe())
+        self.assertEqual(self.counts(client)["failed"], 0)
+        self.assertIn("absent after all calls: waited 10 s for a server", client.out.read_text())
+        self.stop(server)
+
     def handled_once(self, log):
         calls = log.read_text().split()
         self.assertGreater(len(calls), 0)
