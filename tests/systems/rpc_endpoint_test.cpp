@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -80,6 +81,25 @@ TEST(RpcProtocol, GivesUpAPeerThatDoesNotAnswer) {
   EXPECT_TRUE(pair.client.all_over());
   for (const Peer::Call& call : pair.client.calls) EXPECT_EQ(call.status, RpcStatus::no_answer);
   expect_credits_kept(pair.client, 0);
+}
+
+TEST(RpcProtocol, SendsAgainWhatIsLostAfterARest) {
+  RpcOptions options;
+  options.rto = Picos(10'000'000);
+  Pair pair({}, options, 100);
+  pair.client.send(0, 1, 32, 32, 32);
+  pair.run(1000);
+  const Picos awake = pair.network.now() + 2 * options.rto;
+  while (pair.network.now() < awake) pair.step();
+  pair.client.send(0, 2, 32, 32, 32);
+  test::StillNode node = pair.network.node();
+  RunEnd end;
+  ASSERT_GE(pair.client.endpoint.pass(node, end), 0);
+  pair.network.reset(0);  // before its adapter has read the packet
+  pair.run(1000);
+  EXPECT_TRUE(pair.client.all_over());
+  EXPECT_EQ(pair.client.endpoint.counts().retransmitted, 1u);
+  EXPECT_EQ(pair.server.handled, (std::map<std::uint64_t, int>{{1, 1}, {2, 1}}));
 }
 
 TEST(RpcProtocol, HandlesOnceWhatIsSentTwice) {
