@@ -95,13 +95,13 @@ class ServiceThread {
   void free(const MessageBuffer& buffer) { pool_.free(buffer); }
 
   // One pass of the event loop, which calls handlers and continuations. Returns false when the process is to end.
-  // Throws Error if the device fails.
+  // Throws Error if the device fails. It does not return if the simulated machine is killed (SimFaults).
   bool pass() {
     step();
     return !stopped_;
   }
-  // The next pass waits no longer than until `time`. A pass never waits for more than 20 us, but on a simulated cluster
-  // it ends late without this.
+  // The next pass waits no longer than until `time`. Without this it waits up to 20 us on a simulated cluster if
+  // nothing arrives; on a host no pass waits.
   void wake_by(Picos time) { wake_by_ = std::min(wake_by_, time); }
 
   // A random number, on a simulated cluster from --seed.

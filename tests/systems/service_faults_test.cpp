@@ -278,8 +278,8 @@ class Chaos final : public Service {
 
   std::string run() {
     std::string seed = "--seed=" + std::to_string(seed_);
-    std::vector<std::string> words{"chaos",       "--fabric=sim:cx4", "--clients=2",       seed,
-                                   "--rto=200us", "--loss=0.01",      "--most_timeouts=5", "--timeout=20ms"};
+    std::vector<std::string> words{"chaos",       "--fabric=sim:cx4",  "--clients=2",    seed,          "--rto=200us",
+                                   "--loss=0.01", "--most_timeouts=5", "--timeout=20ms", "--recvs=512", "--credits=8"};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
