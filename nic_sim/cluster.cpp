@@ -33,7 +33,7 @@ struct SimCluster::Impl {
     sim::Partition& home;
     sim::Nic nic;
     sim::SimProvider provider;
-    std::vector<bool> core_used;
+    std::vector<sim::SimThread*> on_hardware_thread;
     std::vector<sim::SimThread*> own_threads;
   };
 
@@ -75,7 +75,7 @@ struct SimCluster::Impl {
                                 switch_homes(homes.size(), all_homes), seed_of(seed, 0))) {
     for (std::uint32_t node = 0; node < homes.size(); ++node) {
       machines.emplace_back(partitions[homes[node]], *fabric, profile, node, seed_of(seed, node + 1));
-      machines.back().core_used.resize(static_cast<std::size_t>(profile.host.cores));
+      machines.back().on_hardware_thread.resize(static_cast<std::size_t>(profile.host.hardware_threads()));
     }
   }
 
@@ -131,16 +131,23 @@ int SimCluster::cores() const {
 
 void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> body) {
   Impl::Machine& machine = impl_->machines.at(static_cast<std::size_t>(node));
-  if (core < 0 || core >= cores())
-    fail("core {}: a node of {} has cores 0 to {}", core, impl_->profile.name, cores() - 1);
-  if (machine.core_used[static_cast<std::size_t>(core)]) fail("core {} of node {} already has a thread", core, node);
-  machine.core_used[static_cast<std::size_t>(core)] = true;
+  const HostProfile& host = impl_->profile.host;
+  if (core < 0 || core >= host.hardware_threads())
+    fail("core {}: a node of {} has cores 0 to {}", core, impl_->profile.name, host.hardware_threads() - 1);
+  sim::SimThread*& place = machine.on_hardware_thread[static_cast<std::size_t>(core)];
+  if (place != nullptr) fail("core {} of node {} already has a thread", core, node);
   sim::SimThread& thread = impl_->threads.emplace_back(
-      machine.home, impl_->profile.host,
-      [&machine, poll_cost = impl_->profile.host.poll_memory, body = std::move(body)](sim::SimThread& self) {
+      machine.home, host, [&machine, poll_cost = host.poll_memory, body = std::move(body)](sim::SimThread& self) {
         SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), poll_cost);
         body(sim_node);
       });
+  place = &thread;
+  sim::SimThread* const beside =
+      machine.on_hardware_thread[static_cast<std::size_t>((core + host.cores) % host.hardware_threads())];
+  if (beside != &thread && beside != nullptr) {
+    thread.share_core(host.shared_core_speed);
+    beside->share_core(host.shared_core_speed);
+  }
   machine.own_threads.push_back(&thread);
   ++machine.home.unfinished_threads;
   machine.home.engine.schedule(now(), &Impl::start_thread, &thread);
@@ -149,7 +156,7 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
 void SimCluster::end_threads(int node) {
   Impl::Machine& machine = impl_->machines.at(static_cast<std::size_t>(node));
   for (sim::SimThread* thread : machine.own_threads) thread->end();
-  machine.core_used.assign(machine.core_used.size(), false);
+  std::ranges::fill(machine.on_hardware_thread, nullptr);
 }
 void SimCluster::hold_threads(int node, Picos time) {
   for (sim::SimThread* thread : impl_->machines.at(static_cast<std::size_t>(node)).own_threads) thread->hold(time);
@@ -241,6 +248,7 @@ UsageTimes SimCluster::usage_times(int node) const {
   times.locks = machine.nic.lock_times().busy();
   for (const sim::SimThread* thread : machine.own_threads) {
     times.threads.push_back(thread->work_time());
+    times.threads_memory.push_back(thread->memory_time());
     times.threads_polling.push_back(thread->polling_time());
   }
   return times;

@@ -41,8 +41,9 @@ class SimCluster {
   int nodes() const;
   int cores() const;  // of each node
 
-  // Adds a thread of `node`, pinned to `core`, which runs `body` during run(). Throws Error if the node does not have
-  // the core, or if the core has a thread already.
+  // Adds a thread of `node`, pinned to `core`, which runs `body` during run(). Numbers from cores() on are the second
+  // hyper-threads of the cores, if the profile has them. Throws Error if the node does not have the core, or if the
+  // core has a thread already.
   void add_thread(int node, int core, std::function<void(SimNode&)> body);
 
   // Faults of a node. Call from an action of at() or the controller, not from a simulated thread.

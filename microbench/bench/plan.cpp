@@ -91,12 +91,13 @@ Topology plan_topology(const Options& o, const FabricFacts& fabric, Side driver,
   t.threads = o.threads;
   t.qps_per_thread = o.qp;
   t.ports = fabric.ports;
-  const std::uint32_t cores = o.host.empty() ? fabric.server_cores : fabric.client_cores;
-  if (o.host.empty() && o.threads > cores) {
-    fail_usage("--threads {} is more than the {} cores to pin them to", o.threads, cores);
-  }
-  if (o.client_threads && *o.client_threads > fabric.client_cores && (fabric.simulated || !o.host.empty())) {
-    fail_usage("--client_threads {} is more than the {} cores to pin them to", *o.client_threads, fabric.client_cores);
+  const auto check_cores = [&fabric](const char* option, std::uint32_t threads, std::uint32_t cores) {
+    if (threads <= cores * fabric.threads_per_core) return;
+    fail_usage("{} {} is more than the {} cores to pin them to", option, threads, cores * fabric.threads_per_core);
+  };
+  if (o.host.empty()) check_cores("--threads", o.threads, fabric.server_cores);
+  if (o.client_threads && (fabric.simulated || !o.host.empty())) {
+    check_cores("--client_threads", *o.client_threads, fabric.client_cores);
   }
   const std::uint32_t simulated_threads =
       driver == Side::server ? std::min(kSimReceivingThreads, fabric.client_cores) : fabric.client_cores;
@@ -214,12 +215,13 @@ std::vector<QpPlan> paired_ends(const Topology& t, std::uint32_t machine) {
   std::vector<QpPlan> qps;
   const std::uint32_t others = t.machines() - 1;
   if (!facts(t.transport).connected) {
-    for (std::uint32_t k = 0; k < t.threads * t.qps_per_pair; ++k) {
+    for (std::uint32_t k = 0; k < t.threads_of(machine) * t.qps_per_pair; ++k) {
       const std::uint32_t thread = k / t.qps_per_pair;
       QpPlan qp{thread % t.ports, thread, {}, t.transport};
       for (std::uint32_t number = 0; number < others; ++number) {
         if (!t.any_thread) qp.partners.push_back({number, k});
-        for (std::uint32_t theirs = 0; t.any_thread && theirs < t.threads * t.qps_per_pair; ++theirs) {
+        const std::uint32_t all = t.threads_of(peer_machine(machine, number)) * t.qps_per_pair;
+        for (std::uint32_t theirs = 0; t.any_thread && theirs < all; ++theirs) {
           if (theirs / t.qps_per_pair % t.ports == qp.port) qp.partners.push_back({number, theirs});
         }
       }

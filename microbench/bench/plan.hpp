@@ -80,7 +80,7 @@ struct Topology {
   // Decided by the benchmark.
   std::optional<ClientQps> client_qps{};
   // Not 0: each thread of each machine, server and clients alike, has this many connected QPs to the thread of the same
-  // number of each other machine.
+  // number of each other machine. Then --threads and --client_threads are equal, unless any_thread is set.
   std::uint32_t qps_per_pair = 0;
   // With qps_per_pair, on UD: a QP sends to those of all threads of the other machines that use the same port, machine
   // by machine in the order of their threads; not only to those of the thread of the same number.
@@ -90,6 +90,7 @@ struct Topology {
   bool clients_may_leave = false;  // if a client dies, it is counted and the run continues
 
   std::uint32_t machines() const { return clients + 1; }
+  std::uint32_t threads_of(std::uint32_t machine) const { return machine == 0 ? threads : client_threads; }
   // Groups of the server's threads that share QPs; the last may have fewer threads.
   std::uint32_t groups() const { return (threads + threads_per_qp - 1) / threads_per_qp; }
   std::uint32_t server_qps() const { return groups() * qps_per_thread; }
@@ -126,13 +127,14 @@ struct Plan {
 // The facts of the fabric that the plan depends on.
 struct FabricFacts {
   bool simulated = false;
-  bool local = false;                 // host: there are no QPs
-  bool alone = false;                 // null and host: there are no clients
-  std::uint32_t server_cores = 1;     // threads that fit
-  std::uint32_t client_cores = 1;     // threads that fit
-  std::uint32_t ports = 1;            // that --ib_port selects
-  std::uint32_t default_clients = 1;  // enough that they are not the limit
-  std::uint32_t max_inline = 0;       // bytes that the device inlines, if Operation::inline_up_to is set
+  bool local = false;                  // host: there are no QPs
+  bool alone = false;                  // null and host: there are no clients
+  std::uint32_t server_cores = 1;      // threads that fit, each on a core of its own
+  std::uint32_t client_cores = 1;      // likewise
+  std::uint32_t threads_per_core = 1;  // that fit if they are asked for
+  std::uint32_t ports = 1;             // that --ib_port selects
+  std::uint32_t default_clients = 1;   // enough that they are not the limit
+  std::uint32_t max_inline = 0;        // bytes that the device inlines, if Operation::inline_up_to is set
 };
 
 // Completes the draft of a benchmark. Throws UsageError: more threads than cores, clients that would have no QP, a verb

@@ -66,7 +66,10 @@ Terms make_terms(const Benchmark& benchmark, const Options& options, const Optio
   const BuildInfo build = build_info();
   Terms terms{benchmark.describe().name, build.version, build.git_revision, options.any_build, table.values()};
   for (const char* name : kLocalOptions) terms.parameters.erase(name);
-  if (benchmark.draft().topology.client_qps) terms.parameters["client_threads"] = table.values().at("client_threads");
+  const Topology topology = benchmark.draft().topology;
+  if (topology.client_qps || topology.any_thread) {
+    terms.parameters["client_threads"] = table.values().at("client_threads");
+  }
   return terms;
 }
 

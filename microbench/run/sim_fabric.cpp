@@ -20,6 +20,7 @@ FabricFacts sim_facts(const Options& options, const Profile& profile) {
   FabricFacts facts;
   facts.simulated = true;
   facts.server_cores = facts.client_cores = static_cast<std::uint32_t>(profile.host.cores);
+  facts.threads_per_core = static_cast<std::uint32_t>(profile.host.threads_per_core);
   const int port = parse_ib_port(options.ib_port);
   facts.ports = port == 0 ? static_cast<std::uint32_t>(profile.wire.ports) : 1;
   facts.max_inline = static_cast<std::uint32_t>(profile.wire.max_inline.value);

@@ -146,6 +146,7 @@ Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& p
                           {"poll_call", profile.host.poll_call.count()},
                           {"poll_cqe", profile.host.poll_cqe.count()},
                           {"post_recv_wqe", profile.host.post_recv_wqe.count()}};
+  json["cpu_memory_most_ps"] = worked.empty() ? 0 : differences(begin.threads_memory, end.threads_memory)[busiest];
   json["cpu_polled_most_ps"] = worked.empty() ? 0 : differences(begin.threads_polling, end.threads_polling)[busiest];
   return json;
 }

@@ -29,8 +29,8 @@ class SimNode {
     });
     return std::exchange(word, word + amount);
   }
-  void prefetch(const void* line) const { thread_->stall_until(thread_->misses().prefetch(line, now())); }
-  void load(const void* line) const { thread_->stall_until(thread_->misses().load(line, now())); }
+  void prefetch(const void* line) const { thread_->wait_for_memory(thread_->misses().prefetch(line, now())); }
+  void load(const void* line) const { thread_->wait_for_memory(thread_->misses().load(line, now())); }
   ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const {
     return static_cast<sim::SimChannel*>(channel)->await(*thread_, timeout);
   }

@@ -49,12 +49,12 @@ void SimThread::note_empty(Pollable& queue, Picos cost) {
     pass_ = Picos(0);
   }
   empty_queues_.push_back(&queue);
-  pass_ += cost;
+  pass_ += scaled(cost);
 }
 
 void SimThread::poll_memory(Picos cost) {
   spend_polling(cost);
-  pass_ += cost;
+  pass_ += scaled(cost);
   sync();
   memory_polled_ = true;
   memory_written_ = false;

@@ -42,15 +42,21 @@ class alignas(64) SimThread {
   // The following are called from inside the thread.
   Picos clock() const { return clock_; }
   void spend(Picos cost) {
+    cost = scaled(cost);
     clock_ += cost;
     work_time_ += cost;
   }
   // Likewise, for CPU time spent on checking for work.
   void spend_polling(Picos cost) {
     spend(cost);
-    polling_time_ += cost;
+    polling_time_ += scaled(cost);
   }
   void stall_until(Picos when) { clock_ = when > clock_ ? when : clock_; }
+  // Likewise, until a load or prefetch of memory may go on.
+  void wait_for_memory(Picos when) {
+    if (when > clock_) memory_time_ += when - clock_;
+    stall_until(when);
+  }
   void sync();
   // The thread polled `queue` at this cost and found it empty. The queue's next entry ends idle().
   void note_empty(Pollable& queue, Picos cost);
@@ -85,12 +91,17 @@ class alignas(64) SimThread {
   void end_sleep_at(Picos when) {
     if (asleep_) fiber_.wake_at(when);
   }
+  // From outside: another thread runs on the same core, so that work takes 1 / `speed` of its time. Waits for memory
+  // do not.
+  void share_core(double speed) { shared_ = static_cast<std::int64_t>((1 / speed - 1) * (1 << kSharedBits)); }
   // From outside: CPU time of the thread's core so far, including polling.
   Picos busy() const;
   // From outside: the part of busy() spent on work, without stalls and polling passes that found nothing.
   Picos work_time() const { return work_time_; }
   // From outside: the part of work_time() spent on checking for work.
   Picos polling_time() const { return polling_time_; }
+  // From outside: time spent waiting for memory, which is not in work_time().
+  Picos memory_time() const { return memory_time_; }
   // From outside: memory that the thread watches was written.
   void memory_written() {
     memory_written_ = true;
@@ -105,6 +116,9 @@ class alignas(64) SimThread {
  private:
   struct Running;
 
+  static constexpr int kSharedBits = 10;
+
+  Picos scaled(Picos cost) const { return cost + Picos((cost.count() * shared_) >> kSharedBits); }
   void end_pass();
   static void end_sleep(void* thread, std::uint64_t sleep);
   static void end_idle(void* thread, std::uint64_t);
@@ -116,6 +130,7 @@ class alignas(64) SimThread {
   Picos work_time_{0};
   Picos polling_time_{0};
   Picos pass_{0};                  // cost of a pass over the empty queues
+  std::int64_t shared_ = 0;        // what another thread on the core adds to a cost, in 2^-kSharedBits
   Picos idle_end_ = Picos::max();  // time of the engine event that ends idle()
   Picos fell_asleep_{0};
   bool running_ = false;
@@ -128,6 +143,7 @@ class alignas(64) SimThread {
   alignas(64) boost::container::small_vector<Pollable*, 1> empty_queues_;
   WcBuffers wc_buffers_;
   MemoryMisses misses_;
+  Picos memory_time_{0};
   Picos started_{0};
   Picos idle_time_{0};
   std::uint64_t sleeps_ = 0;

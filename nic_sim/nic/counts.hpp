@@ -94,6 +94,7 @@ struct UsageTimes {
   std::vector<Picos> ports_out{}, ports_in{};
   std::vector<Picos> atomic_slots{};     // by slot: time for which it was held
   std::vector<Picos> threads{};          // CPU time of verbs calls, without polling passes that found nothing
+  std::vector<Picos> threads_memory{};   // besides: waits for memory
   std::vector<Picos> threads_polling{};  // part of it: calls that poll, whether they find something or not
   std::vector<Picos> locks{};            // by lock: held, or being transferred to the next thread
   std::vector<Picos> shared_lines{};     // by line: being transferred

@@ -44,6 +44,8 @@ HostProfile read_host(JsonFields& file) {
   Section s(file, "host");
   HostProfile host{
       .cores = s.integer("cores", 1, 1024),
+      .threads_per_core = s.has("threads_per_core") ? s.integer("threads_per_core", 1, 2) : 1,
+      .shared_core_speed = s.has("shared_core_speed") ? s.number("shared_core_speed", 0.1, 1) : 1,
       .post_call = s.time("post_call_ns"),
       .post_wqe = s.time("post_wqe_ns"),
       .wc_line = s.time("wc_line_ns"),
@@ -66,6 +68,7 @@ HostProfile read_host(JsonFields& file) {
       .memory_read_jitter = s.time("memory_read_jitter_ns"),
       .dram = s.time("dram_ns"),
       .outstanding_misses = static_cast<std::uint64_t>(s.integer("outstanding_misses", 1, 1024)),
+      .last_level_cache = s.bytes("last_level_cache_bytes", 1, kMaxBytes),
       .slow_read_probability = s.number("slow_read_probability", 0, 1),
       .slow_read_extra = s.time("slow_read_extra_ns"),
       .memory_write = s.time("memory_write_ns")};

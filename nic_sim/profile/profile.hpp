@@ -17,6 +17,10 @@ namespace verbscope {
 // CPU and memory of one machine. Times are CPU time of the calling thread unless stated otherwise.
 struct HostProfile {
   int cores;
+  // Hyper-threads of a core, and the speed of each of two threads on one core as a share of a thread's alone.
+  int threads_per_core;
+  double shared_core_speed;
+  int hardware_threads() const { return cores * threads_per_core; }
   Picos post_call;      // one ibv_post_send
   Picos post_wqe;       // each WQE in it
   Picos wc_line;        // each 64-byte line written to the NIC with write combining
@@ -42,6 +46,7 @@ struct HostProfile {
   Picos memory_read_jitter;          // uniform extra time, from 0 to this
   Picos dram;                        // latency of a thread's load that misses the caches
   std::uint64_t outstanding_misses;  // per core; another one waits for the first of them
+  Bytes last_level_cache;            // of a socket
   double slow_read_probability;
   Picos slow_read_extra;  // extra time of a slow read (DRAM refresh, snoop)
   Picos memory_write;     // latency from the link until a write by the NIC is visible

@@ -113,6 +113,21 @@ TEST(PlanQps, PairsConnectThreadsOfTheSameNumber) {
   }
 }
 
+// Machine 0 has three threads, and each of two clients has two.
+TEST(PlanQps, PairsDatagramQpsWithThoseOfAllThreads) {
+  Topology t{.transport = Transport::ud, .threads = 3, .clients = 2, .client_threads = 2, .ports = 1};
+  t.qps_per_pair = 1;
+  t.any_thread = true;
+  const std::vector<QpPlan> server = plan_qps(t, Side::server, 0), client = plan_qps(t, Side::client, 1);
+  ASSERT_EQ(server.size(), 3u);
+  ASSERT_EQ(client.size(), 2u);
+  EXPECT_EQ(server[0].partners.size(), 2u * 2);
+  EXPECT_EQ(client[0].partners.size(), 3u + 2);  // of the server and of the other client
+  for (const Partner& partner : client[0].partners) {
+    EXPECT_LT(partner.qp, peer_machines(t, 2).at(partner.node) == 0 ? 3u : 2u);
+  }
+}
+
 TEST(PlanQps, DatagramQpHasEveryClientAsPartner) {
   const Topology t{
       .transport = Transport::ud, .threads = 1, .qps_per_thread = 2, .clients = 3, .client_threads = 8, .ports = 1};
