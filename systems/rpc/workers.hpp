@@ -17,6 +17,7 @@ struct WorkerRequest {
   RpcRequest request;                 // of a type served with RequestLife::until_response
   MessageBuffer* response = nullptr;  // from RpcEndpoint::response()
   std::uint32_t endpoint = 0;         // number of the thread that sends the response
+  Picos queued{0};                    // when it was given to the worker
 };
 
 // The queues between the threads of one machine that have endpoints and its workers, in memory of the machine.

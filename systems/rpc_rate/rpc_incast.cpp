@@ -1,10 +1,10 @@
 // Many machines send large requests to one at the same time, and small or large RPCs between the others run beside them
 // (eRPC, NSDI 2019, section 6.5).
 #include "microbench/run/runner.hpp"
-#include "systems/rpc_rate/rpc_benchmark.hpp"
+#include "systems/rpc_rate/echo_benchmark.hpp"
 
 int main(int argc, char** argv) {
-  verbscope::RpcBenchmark benchmark(
+  verbscope::EchoBenchmark benchmark(
       {.description = {"rpc_incast", "Round trips and bandwidth when many machines send large RPCs to one.",
                        "--machines 6 -s 200000 --cc timely"},
        .incast = true,

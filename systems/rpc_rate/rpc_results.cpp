@@ -25,18 +25,10 @@ std::string RpcBenchmark::bounded_rate() const {
 
 namespace {
 
-// Histograms of a client, for the server: their key while they are packed, and their prefix in the record.
-struct PackedHistogram {
-  const char* packed;
-  const char* prefix;
-};
-constexpr std::array kPackedHistograms = {PackedHistogram{"lat_packed", "lat"}, PackedHistogram{"rtt_packed", "rtt"},
-                                          PackedHistogram{"quick_packed", "quick"},
-                                          PackedHistogram{"background_packed", "background"}};
-
-}  // namespace
-
-namespace {
+// The key of a histogram while it is packed, so that the server can merge those of all clients.
+std::string packed_key(const std::string& prefix) {
+  return prefix + "_packed";
+}
 
 // Means and sums over the calling threads of a node, or of all nodes.
 class CallerSums {
@@ -139,10 +131,23 @@ std::string part_line(const Json& result, const char* what, const std::string& p
   return fmt::format("  {}: latency median {:.1f} us, 99 % {:.1f} us\n", what, us("_p50_ns"), us("_p99_ns"));
 }
 
+std::string workers_line(const Json& result) {
+  if (!result.value("worker_wait_p50_ns", Json()).is_number()) return "";
+  const auto us = [&](const char* key) { return result.at(key).get<double>() / 1e3; };
+  return fmt::format(
+      "  workers: busy {:.0f} % of the time; requests waited for them {:.2f} us (median), 99 % {:.2f} us\n",
+      result.at("workers_busy_share").get<double>() * 100, us("worker_wait_p50_ns"), us("worker_wait_p99_ns"));
+}
+
 }  // namespace
 
 Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
-  Histogram latency, quick, round_trips, background;
+  const std::vector<LatencyKinds> kinds = latency_kinds();
+  std::map<std::string, Histogram> histograms{{"rtt", {}}};
+  for (const LatencyKinds& each : kinds) histograms[each.prefix];
+  if (load_.background_bytes > 0) histograms["background"];
+  if (load_.worker_queues.workers > 0) histograms["worker_wait"];
+  Picos workers_busy{0};
   RpcCounts counts;
   BatchCounts batches;
   CallerSums callers;
@@ -152,21 +157,25 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
   std::size_t sessions = 0;
   std::uint32_t recvs = 0;
   for (const Workload* workload : threads) {
-    const auto* const of_endpoint = dynamic_cast<const RpcThread*>(workload);
-    if (of_endpoint == nullptr) continue;  // a worker
-    const RpcThread& thread = *of_endpoint;
+    if (const auto* const worker = dynamic_cast<const RpcWorker*>(workload)) {
+      histograms["worker_wait"].merge(worker->waits());
+      workers_busy += worker->busy();
+      continue;
+    }
+    const auto& thread = dynamic_cast<const RpcThread&>(*workload);
     unanswered += thread.unanswered();
     credits_lost += thread.credits_lost();
     repeated += thread.repeated();
     sessions = std::max(sessions, thread.sessions());
     recvs = thread.recvs();
     if (thread.in_background()) {
-      background.merge(thread.latency());
+      for (const Histogram& latency : thread.latencies()) histograms["background"].merge(latency);
       continue;
     }
-    latency.merge(thread.latency());
-    quick.merge(thread.quick_latency());
-    round_trips.merge(thread.round_trips());
+    for (const LatencyKinds& each : kinds) {
+      for (const std::uint8_t kind : each.kinds) histograms[each.prefix].merge(thread.latencies()[kind]);
+    }
+    histograms["rtt"].merge(thread.round_trips());
     for (const RpcCountKey& key : kRpcCounts) counts.*key.count += thread.use().counts.*key.count;
     if (const RpcUse& use = thread.use(); use.time > Picos(0)) {
       goodput += static_cast<double>(use.counts.request_bytes) * 8e-9 / to_seconds(use.time);
@@ -185,18 +194,19 @@ Json RpcBenchmark::results(const std::vector<const Workload*>& threads) const {
            {"recvs", recvs},
            {"unanswered", unanswered},
            {"handled_twice", repeated},
-           {"credits_lost", credits_lost},
-           {"lat_packed", latency.pack()},
-           {"rtt_packed", round_trips.pack()}};
+           {"credits_lost", credits_lost}};
   callers.write(out);
-  if (load_.has_quick()) out["quick_packed"] = quick.pack();
-  if (load_.background_bytes > 0) out["background_packed"] = background.pack();
+  for (const auto& [prefix, histogram] : histograms) out[packed_key(prefix)] = histogram.pack();
+  if (load_.worker_queues.workers > 0) out["workers_busy_s"] = to_seconds(workers_busy);
   return out;
 }
 
 void RpcBenchmark::finish(Outcome& outcome) const {
   Json& result = outcome.result;
-  for (const auto& [packed, prefix] : kPackedHistograms) {
+  std::vector<std::string> prefixes{"rtt", "background", "worker_wait"};
+  for (const LatencyKinds& each : latency_kinds()) prefixes.push_back(each.prefix);
+  for (const std::string& prefix : prefixes) {
+    const std::string packed = packed_key(prefix);
     if (!result.contains(packed)) continue;
     Histogram all = take_client_histograms(result, packed);
     all.merge(Histogram::unpack(result.at(packed), packed));
@@ -215,6 +225,11 @@ void RpcBenchmark::finish(Outcome& outcome) const {
     const double sum = result.at(key).get<double>() + sum_over_clients(result, key);
     if (sum > 0 && outcome.failure.empty()) outcome.failure = fmt::format("{} {}", sum, what);
   }
+  if (result.contains("workers_busy_s")) {
+    const double all = load_.worker_queues.workers * result.at("window_s").get<double>();
+    result["workers_busy_share"] = all > 0 ? std::min(1.0, result.at("workers_busy_s").get<double>() / all) : 0;
+    result.erase("workers_busy_s");
+  }
   if (load_.all_serve) {
     add_machine_rates(outcome);
   } else {
@@ -226,7 +241,7 @@ void RpcBenchmark::finish(Outcome& outcome) const {
 std::string RpcBenchmark::report(const Json& result) const {
   return latency_line(result) + packets_line(result) + work_line(result) +
          part_line(result, "quick requests", "quick") + part_line(result, "background", "background") +
-         machine_rates_line(result);
+         workers_line(result) + machine_rates_line(result);
 }
 
 // For each request a machine sends it and takes the response; if all machines serve, it does the same for a request

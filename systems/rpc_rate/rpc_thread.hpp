@@ -1,9 +1,21 @@
 // A thread of the RPC benchmarks: it keeps requests outstanding in its sessions, and answers those of its peers.
+//
+// Work says what the requests are (echo_work.hpp is the simplest). Each thread has an object of it:
+// - Options, and Work(setup, load, options, caller); `caller` is the number of the thread,
+// - kKinds: kinds of requests. A request of kind kSlowRequest may be handled by a worker thread.
+// - ask(request, tag, asked): fills a request, whose first word is the tag, and returns its kind. Asked is what the
+//   caller remembers of it.
+// - good(asked, tag, response): whether the response is right,
+// - response_bytes(): bytes of every response,
+// - answer(node, request, tag, response): handles a request on this thread; returns whether it was right.
+// Data path.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
-#include <cstring>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -12,75 +24,17 @@
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/choice.hpp"
 #include "microbench/loop/request_loop.hpp"
-#include "systems/rpc/datagram_transport.hpp"
 #include "systems/rpc/endpoint.hpp"
 #include "systems/rpc/fasst_endpoint.hpp"
-#include "systems/rpc/workers.hpp"
 #include "systems/rpc_rate/played_peers.hpp"
+#include "systems/rpc_rate/rpc_load.hpp"
 
 namespace verbscope {
-
-struct RpcLoad {
-  bool all_serve = true;               // every machine calls and serves; otherwise machine 0 serves the others
-  bool serves = true;                  // false: on the null device, where only the played peers serve
-  std::uint32_t played = 0;            // on the null device: peers of each thread
-  std::uint32_t background_bytes = 0;  // of messages of the last thread of each client, to those of others; 0: none
-  std::uint32_t batch = 3;         // requests that are sent together, and must all be answered before the next batch
-  std::uint32_t outstanding = 60;  // requests of a thread: a multiple of `batch`
-  std::uint32_t request_bytes = 32;
-  std::uint32_t response_bytes = 32;
-  std::uint32_t packet_bytes = 1024;  // header and data
-  // Slow requests: their share, the time of their handlers, and the threads of each machine that run them.
-  std::uint32_t slow_percent = 0;
-  Nanos handler_time{0};
-  WorkerQueues::Shape worker_queues{};  // 0 workers: the thread of the endpoint
-
-  bool has_quick() const { return slow_percent > 0 && slow_percent < 100; }
-  bool slow(std::uint64_t call) const { return slow_percent > 0 && call * slow_percent % 100 < slow_percent; }
-};
-inline constexpr std::uint8_t kUsualRequest = 0, kSlowRequest = 1;  // types
-
-// The words of a message are a function of its tag, the first of them.
-inline constexpr std::uint64_t kResponseMark = std::uint64_t{1} << 63;
-inline constexpr std::uint64_t kWordStep = 0x9e3779b97f4a7c15u;  // per byte
-inline constexpr std::uint32_t kLeastMessage = 8;                // bytes: the tag
-inline std::uint64_t first_word(const std::byte* message) {
-  std::uint64_t word;
-  std::memcpy(&word, message, sizeof word);
-  return word;
-}
-inline void fill_words(std::byte* message, std::uint32_t bytes, std::uint64_t tag) {
-  std::uint64_t word = tag;
-  std::uint32_t at = 0;
-  for (; at + 8 <= bytes; at += 8, word += 8 * kWordStep) std::memcpy(message + at, &word, 8);
-  if (at < bytes) std::memcpy(message + at, &word, bytes - at);
-}
-inline bool words_good(const std::byte* message, std::uint32_t bytes, std::uint64_t tag) {
-  std::uint64_t wrong = 0, word = tag;
-  std::uint32_t at = 0;
-  for (; at + 8 <= bytes; at += 8, word += 8 * kWordStep) wrong |= first_word(message + at) ^ word;
-  return wrong == 0 && (at == bytes || std::memcmp(message + at, &word, bytes - at) == 0);
-}
-
-// RECVs of a queue that are consumed, and wait to be posted again with a whole list: at most this many.
-constexpr std::uint32_t unposted_recvs(const Operation& operation) {
-  return DatagramTransport::recv_list(operation) - 1;
-}
-
-// The place of a thread among those that call and serve each other.
-struct RpcRole {
-  bool background = false;
-  std::uint32_t first_machine = 0;  // machines below it have no thread of this role
-  std::uint32_t members = 1;        // threads of each machine with this role that use the same port
-  std::uint32_t rank = 0;           // of this thread among them
-  bool all_serve = true;
-};
 
 // What the benchmarks read of a thread with an endpoint.
 class RpcThread : public Workload {
  public:
-  virtual const Histogram& latency() const = 0;
-  virtual const Histogram& quick_latency() const = 0;  // of requests that are not slow
+  virtual std::span<const Histogram> latencies() const = 0;  // by kind of request
   virtual const Histogram& round_trips() const = 0;
   virtual bool in_background() const = 0;
   virtual std::size_t sessions() const = 0;
@@ -93,17 +47,19 @@ class RpcThread : public Workload {
   virtual std::uint64_t credits_lost() const = 0;  // that had not come back when the thread had all answers
 };
 
-template <class Endpoint>
-class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
+template <class Endpoint, class Work>
+class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint, Work>, RpcThread> {
  public:
   // `options.round_trips` is set here. Throws Error.
-  RpcThreadOn(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options);
+  RpcThreadOn(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options,
+              const typename Work::Options& work);
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     OperationMeter meter(control, tally, goal_);
     if (options_.time_work || !std::is_same_v<N, HostNode>) endpoint_.time_work(node);
-    spins_ = std::is_same_v<N, HostNode>;
+    Serving<N> serving{*this, node};
+    serve(serving);
     if (workers_) workers_->responses(endpoint_number_).watch(node);
     for (;;) {
       const bool running = role_.background ? meter.phase() != Phase::stop : meter.running();
@@ -133,14 +89,13 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
     }
   }
 
-  bool active() const override { return calls_ || played_; }
+  bool active() const override { return role_.calls || played_; }
   bool counts() const override { return active() && !role_.background; }
   std::uint64_t received() const override { return handled_; }
   std::uint64_t wrong() const override { return wrong_; }
   std::string memory() const override { return transport_.memory(); }
 
-  const Histogram& latency() const override { return latency_; }
-  const Histogram& quick_latency() const override { return quick_latency_; }
+  std::span<const Histogram> latencies() const override { return latencies_; }
   const Histogram& round_trips() const override { return round_trips_; }
   bool in_background() const override { return role_.background; }
   std::size_t sessions() const override { return last_handled_.size() / kSessionSlots; }
@@ -157,23 +112,46 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
   struct Call {
     MessageBuffer request, response;
     std::uint64_t tag = 0;
-    Picos asked{0};
+    Picos sent{0};
     std::uint32_t batch = 0;
-    bool slow = false;
+    std::uint8_t kind = kUsualRequest;
+    [[no_unique_address]] typename Work::Asked asked{};
+  };
+
+  // The context of the handlers: the thread while it runs on a node.
+  template <Node N>
+  struct Serving {
+    RpcThreadOn& thread;
+    N& node;
   };
 
   static void on_done(void* self, std::uint64_t index, RpcStatus status) {
     static_cast<RpcThreadOn*>(self)->done(static_cast<std::uint32_t>(index), status);
   }
-  static void on_request(void* self, const RpcRequest& request) { static_cast<RpcThreadOn*>(self)->answer(request); }
-  static void on_slow_request(void* self, const RpcRequest& request) {
-    static_cast<RpcThreadOn*>(self)->answer_slowly(request);
+  template <Node N>
+  static void on_request(void* context, const RpcRequest& request) {
+    auto& [thread, node] = *static_cast<Serving<N>*>(context);
+    thread.answer(node, request);
+  }
+  template <Node N>
+  static void on_slow_request(void* context, const RpcRequest& request) {
+    static_cast<Serving<N>*>(context)->thread.give_to_worker(request);
+  }
+
+  template <Node N>
+  void serve(Serving<N>& serving) {
+    for (std::uint8_t kind = 0; kind < Work::kKinds; ++kind) {
+      if (kind == kSlowRequest && workers_) {
+        endpoint_.serve(kind, &on_slow_request<N>, &serving, RequestLife::until_response);
+      } else {
+        endpoint_.serve(kind, &on_request<N>, &serving);
+      }
+    }
   }
 
   void open_sessions(const ThreadSetup& setup);
   void open_played(const UdAddress& to);
   void make_calls(const ThreadSetup& setup);
-  void serve_slow_requests(const ThreadSetup& setup);
 
   void send_batches() {
     for (; !ready_.empty(); ready_.pop_back()) {
@@ -184,17 +162,15 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
   }
   // Returns the session for it.
   [[gnu::noinline]] std::uint16_t fill(Call& call) {
-    call.tag = caller_ << 40 | ++sequence_;
-    call.asked = endpoint_.now();
-    call.slow = load_.slow(sequence_);
-    call.request.bytes = load_.request_bytes;
-    fill_words(call.request.data, load_.request_bytes, call.tag);
+    call.tag = caller_ << kSequenceBits | ++sequence_;
+    call.sent = endpoint_.now();
+    call.kind = work_.ask(call.request, call.tag, call.asked);
     return sessions_[turn_.next()];
   }
   void send(std::uint32_t index) {
     Call& call = calls_table_[index];
     const std::uint16_t session = fill(call);  // before its members are read
-    endpoint_.call(session, {.type = call.slow ? kSlowRequest : kUsualRequest,
+    endpoint_.call(session, {.type = call.kind,
                              .request = &call.request,
                              .response = &call.response,
                              .done = &on_done,
@@ -209,52 +185,35 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
       ++unanswered_;
     } else {
       ++fresh_;
-      if (measuring_) {
-        const Picos latency = endpoint_.now() - call.asked;
-        latency_.record(latency);
-        if (!call.slow && load_.has_quick()) [[unlikely]]
-          quick_latency_.record(latency);
-      }
-      if (call.response.bytes != load_.response_bytes ||
-          !words_good(call.response.data, call.response.bytes, call.tag | kResponseMark)) {
-        ++wrong_;
-      }
+      if (measuring_) latencies_[call.kind].record(endpoint_.now() - call.sent);
+      if (!work_.good(call.asked, call.tag, call.response)) ++wrong_;
     }
     if (--left_[call.batch] == 0) ready_.push_back(call.batch);
   }
 
-  void answer(const RpcRequest& request) {
+  template <Node N>
+  void answer(N& node, const RpcRequest& request) {
     const std::uint64_t tag = check(request);
-    MessageBuffer* const response = endpoint_.response(request.handle, load_.response_bytes);
+    MessageBuffer* const response = endpoint_.response(request.handle, work_.response_bytes());
     if (response == nullptr) return;
-    fill_words(response->data, response->bytes, tag | kResponseMark);
+    if (!work_.answer(node, request, tag, *response)) [[unlikely]]
+      ++wrong_;
     endpoint_.respond(request.handle);
   }
-  // By a worker, or at once.
-  void answer_slowly(const RpcRequest& request) {
-    if (!workers_) {
-      spend_handler_time();
-      return answer(request);
-    }
+  void give_to_worker(const RpcRequest& request) {
     check(request);
-    MessageBuffer* const response = endpoint_.response(request.handle, load_.response_bytes);
-    if (response != nullptr) handed_over_.push_back({request, response, endpoint_number_});
+    MessageBuffer* const response = endpoint_.response(request.handle, work_.response_bytes());
+    if (response != nullptr) handed_over_.push_back({request, response, endpoint_number_, endpoint_.now()});
   }
   // Counts a request, and returns its tag.
   [[gnu::noinline]] std::uint64_t check(const RpcRequest& request) {
     const std::uint64_t tag = request.bytes < kLeastMessage ? 0 : first_word(request.data);
-    if (request.bytes != load_.request_bytes || !words_good(request.data, request.bytes, tag)) ++wrong_;
     std::uint64_t& last = last_handled_[request.handle.session * kSessionSlots + request.handle.index()];
     if (tag <= last) ++repeated_;
     last = tag;
     ++handled_;
-    if (!calls_) ++fresh_;
+    if (!role_.calls) ++fresh_;
     return tag;
-  }
-  void spend_handler_time() {
-    if (!spins_) return endpoint_.charge(load_.handler_time);
-    const Picos until = TscClock::now() + load_.handler_time;
-    while (TscClock::now() < until) cpu_relax();
   }
 
   // Gives the slow requests of the last pass to workers at random.
@@ -285,8 +244,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
     if (measuring == measuring_) return;
     measuring_ = measuring;
     if (measuring) {
-      latency_.clear();
-      quick_latency_.clear();
+      for (Histogram& latency : latencies_) latency.clear();
       round_trips_.clear();
       endpoint_.clear_counts();
       transport_.clear_batches();
@@ -301,13 +259,12 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
   RpcRole role_;
   std::uint64_t goal_;
   std::uint64_t caller_;  // number of this thread among those of all machines, from 1 on
-  bool calls_;
-  Histogram latency_;        // of requests answered in the measured interval
-  Histogram quick_latency_;  // of those that are not slow, if some are
-  Histogram round_trips_;    // of packets
+  Work work_;
+  std::array<Histogram, Work::kKinds> latencies_;  // of requests answered in the measured interval, by kind
+  Histogram round_trips_;                          // of packets
   RpcUse use_;
-  BatchCounts batches_;                // of packets behind each doorbell, in the same time
-  std::optional<PlayedPeers> played_;  // on the null device
+  BatchCounts batches_;                      // of packets behind each doorbell, in the same time
+  std::optional<PlayedPeers<Work>> played_;  // on the null device
   DatagramTransport transport_;
   MessagePool pool_;
   Endpoint endpoint_;
@@ -321,16 +278,82 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint>, RpcThread> {
   std::uint64_t fresh_ = 0;  // answered since the last pass; without calls, handled
   std::uint64_t handled_ = 0, wrong_ = 0, unanswered_ = 0, repeated_ = 0, credits_lost_ = 0;
   bool measuring_ = false;
-  bool spins_ = false;                   // for the time of a handler, instead of declaring it
   std::optional<WorkerQueues> workers_;  // of the machine
   std::uint32_t endpoint_number_ = 0;    // of this thread, for them
   Choice worker_turn_;
   std::vector<WorkerRequest> handed_over_;  // for workers, after this pass
 };
 
-using ErpcThread = RpcThreadOn<RpcEndpoint<DatagramTransport>>;
-using FasstThread = RpcThreadOn<FasstEndpoint<DatagramTransport>>;
-extern template class RpcThreadOn<RpcEndpoint<DatagramTransport>>;
-extern template class RpcThreadOn<FasstEndpoint<DatagramTransport>>;
+template <class Endpoint, class Work>
+RpcThreadOn<Endpoint, Work>::RpcThreadOn(const ThreadSetup& setup, const RpcLoad& load, const RpcOptions& options,
+                                         const typename Work::Options& work)
+    : load_(load_of(setup, load)),
+      options_(complete(options, setup, load, round_trips_)),
+      role_(role_of(setup, load)),
+      goal_(setup.goal),
+      caller_(caller_number(setup)),
+      work_(setup, load_, work, caller_),
+      played_(load.played == 0 ? std::nullopt
+                               : std::optional<PlayedPeers<Work>>(std::in_place, setup.lanes.front().qp, work_, load_)),
+      transport_(setup, load.packet_bytes, recvs_of(setup)),
+      pool_({load.packet_bytes - kPacketHeaderBytes}, &setup.pd, setup.huge_pages),
+      endpoint_(transport_, pool_, options_),
+      turn_(1, true, 0, 0),
+      endpoint_number_(setup.thread),
+      worker_turn_(std::max(load.worker_queues.workers, 1u), true, caller_, 0) {
+  if (load.workers_of(machine_of(setup)) > 0) workers_.emplace(setup.region.bytes.data(), load.worker_queues);
+  open_sessions(setup);
+  if (role_.calls) make_calls(setup);
+}
+
+template <class Endpoint, class Work>
+void RpcThreadOn<Endpoint, Work>::make_calls(const ThreadSetup& setup) {
+  turn_ = Choice(sessions_.size(), true, setup.operation.seed * 1'000'003 + caller_, 0);
+  const std::uint32_t batches = load_.outstanding / load_.batch;
+  for (std::uint32_t i = 0; i < batches * load_.batch; ++i) {
+    calls_table_.push_back({.request = pool_.allocate(load_.request_bytes),
+                            .response = pool_.allocate(load_.response_bytes),
+                            .batch = i / load_.batch});
+  }
+  left_.resize(batches);
+  for (std::uint32_t batch = batches; batch-- > 0;) ready_.push_back(batch);
+}
+
+// If all threads of a role serve, session p calls peer p and session `peers` + p serves it. Otherwise the machines that
+// call have a session for each thread of machine 0, which serves peer p in session p.
+template <class Endpoint, class Work>
+void RpcThreadOn<Endpoint, Work>::open_sessions(const ThreadSetup& setup) {
+  if (played_) return open_played(setup.lanes.front().peers.front().qp.address());
+  const std::uint32_t machine = machine_of(setup);
+  const std::vector<LanePeer> peers = peers_of(setup, load_, role_);
+  const auto all = static_cast<std::uint16_t>(peers.size());
+  for (const LanePeer& peer : peers) {
+    const std::uint32_t theirs = peer_machine(machine, peer.node);
+    if (!role_.all_serve && (!role_.calls || theirs != 0)) continue;
+    const auto remote = static_cast<std::uint16_t>((role_.all_serve ? all : 0) + role_.place_at(machine, theirs));
+    sessions_.push_back(endpoint_.open_client(peer.qp.address(), remote));
+  }
+  const bool serves = role_.all_serve || !role_.calls;
+  for (const LanePeer& peer : peers) {
+    if (!serves) break;
+    const std::uint32_t theirs = peer_machine(machine, peer.node);
+    const auto remote = role_.all_serve ? role_.place_at(machine, theirs) : static_cast<std::uint16_t>(role_.rank);
+    endpoint_.open_server(peer.qp.address(), remote);
+  }
+  last_handled_.resize((sessions_.size() + (serves ? peers.size() : 0)) * kSessionSlots);
+}
+
+// Both ends of a session have the same number.
+template <class Endpoint, class Work>
+void RpcThreadOn<Endpoint, Work>::open_played(const UdAddress& to) {
+  std::uint16_t number = 0;
+  for (std::uint32_t i = 0; role_.calls && i < load_.played; ++i) {
+    sessions_.push_back(endpoint_.open_client(to, number++));
+  }
+  for (std::uint32_t i = 0; load_.serves && i < load_.played; ++i) {
+    played_->call_in(endpoint_.open_server(to, number++));
+  }
+  last_handled_.resize(number * kSessionSlots);
+}
 
 }  // namespace verbscope

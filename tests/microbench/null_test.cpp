@@ -8,7 +8,7 @@
 #include "common/error.hpp"
 #include "microbench/run/node_run.hpp"
 #include "microbench/run/runner.hpp"
-#include "systems/rpc_rate/rpc_benchmark.hpp"
+#include "systems/rpc_rate/echo_benchmark.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "verbs/null/provider.hpp"
 
@@ -171,7 +171,7 @@ TEST(Null, TheDataPathAllocatesNothing) {
 // Sessions get their slots at their first call; what follows allocates nothing.
 TEST(Null, RpcsAllocateNothing) {
   const auto allocations_of_rpcs = [](const std::string& options, int requests) {
-    RpcBenchmark benchmark({.description = {"rpc_rate", "For tests."}});
+    EchoBenchmark benchmark({.description = {"rpc_rate", "For tests."}});
     const OptionSet set(
         "--fabric null --machines 17 --batch 16 --outstanding 16 " + options + " -n " + std::to_string(requests),
         &benchmark);
