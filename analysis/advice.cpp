@@ -134,6 +134,8 @@ class Adviser {
         return by_blueflame(before) && !by_blueflame(after) ? load.utilisation * kFetchedWqeFactor : load.utilisation;
       case Resource::responder_units:
       case Resource::responder_unit:
+      case Resource::dram:
+      case Resource::workers:
       case Resource::driver_lock:
       case Resource::shared_line:
       case Resource::atomic_slot:
@@ -259,6 +261,11 @@ class Adviser {
     if (is_of_one_qp(limit) || limit == Resource::wqe_fetch) return add_doubled_qps();
     if (limit == Resource::cpu) return add_doubled_threads();
     if (limit == Resource::driver_lock) return add_separate_queues();
+    if (limit == Resource::workers) {
+      return add_doubled("worker threads", "workers", [](const Load& load, bool) {
+        return load.resource == Resource::workers ? load.utilisation / 2 : load.utilisation;
+      });
+    }
     if (limit == Resource::credits)
       return add_doubled("credits", "credits", [](const Load& load, bool) { return load.utilisation; });
     if (limit != Resource::outstanding) return;

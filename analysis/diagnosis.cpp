@@ -61,6 +61,11 @@ double load_after(const Load& load, const Doubling& doubling, const Loads& loads
   if (load.resource == Resource::dma_reads || load.resource == Resource::qp_context_cache)
     return held_load_after(load, doubling);
   if (is_unit(load.resource)) return unit_load_after(load, doubling, loads);
+  if (load.resource == Resource::cpu) {
+    const double work = load.utilisation - load.memory;
+    return (doubling.has(Resource::cpu) ? work / 2 : work) +
+           (doubling.has(Resource::dram) ? load.memory / 2 : load.memory);
+  }
   return doubling.has(capacity(load.resource)) ? load.utilisation / 2 : load.utilisation;
 }
 
@@ -239,6 +244,7 @@ class Search {
       if (own_work(load) < kMinPart) return load.utilisation;
     }
     add_part(load, of_peer, Resource::pcie_to_nic, load.crossing);
+    add_part(load, of_peer, Resource::dram, load.memory);
     add(Limit{.load = load, .of_peer = of_peer});
     return load.utilisation;
   }

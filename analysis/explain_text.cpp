@@ -37,6 +37,8 @@ std::string load_table(const Explanation& it, std::size_t width) {
                                                                     : "-"};
     if (load != nullptr && load->waited >= kMinShownLoad)
       cells[0] += fmt::format(" ({} waiting for state)", share_text(load->waited));
+    if (load != nullptr && load->memory >= kMinShownLoad)
+      cells[0] += fmt::format(" ({} waiting for memory)", share_text(load->memory));
     if (load != nullptr && load->held_up >= kMinShownLoad)
       cells[0] += fmt::format(" ({} held up)", share_text(load->held_up));
     if (!it.loads.peers.empty()) {

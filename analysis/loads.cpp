@@ -40,6 +40,8 @@ class BusyTimes {
     add_units(out, "requester", Resource::requester_units, Resource::requester_unit);
     add_units(out, "responder", Resource::responder_units, Resource::responder_unit);
     add(Resource::cpu);
+    out.back().memory = share("cpu_memory_most_ps");
+    out.back().utilisation += out.back().memory;
     out.back().elastic = share("cpu_polled_most_ps");
     add(Resource::driver_lock);
     out.back().utilisation = std::min(1.0, out.back().utilisation);  // the last holder may keep it past the interval
@@ -331,6 +333,7 @@ Loads resource_loads(const Record& record, const Prediction* prediction) {
     drop_unreceived(record, loads);
     loads.waited_for = waited_for(record);
     loads.alike = is_rpc(record) && text_at(record.config, "serve") == "all";
+    add_workers(record, loads.server);
     if (const Load* in = find_load(loads.server, Resource::wire_in); in != nullptr && waits_in_switch(record)) {
       loads.server.push_back({.resource = Resource::switch_queue, .node = in->node, .utilisation = in->utilisation});
     }

@@ -82,6 +82,8 @@ struct Load {
   double held_idle = 0, crossing = 0;
   // Link to the NIC: the parts for re-reads of QP contexts and of addresses.
   double contexts_read = 0, addresses_read = 0;
+  // CPU: the part in which the thread waits for memory.
+  double memory = 0;
   // Part of the load that would vanish if this resource were the limit. CPU and shared line: polling and per-batch
   // work, which do not grow with the batch. Link to the NIC: re-reads of WQEs that wait to be sent.
   double elastic = 0;
@@ -109,6 +111,9 @@ bool recvs_bound_credits(const Record& record);
 // What requests wait for if no resource is full: a program's own limit on outstanding operations, or of an RPC program
 // its credits, its rate limiter, time-outs, or a receive queue that holds no more credits.
 Resource waited_for(const Record& record);
+
+// The worker threads of an RPC program: adds their load. The CPU's is then that of the other threads.
+void add_workers(const Record& record, std::vector<Load>& server);
 
 // True if the switch's queue for the server's port makes up most of the packets' round trips.
 bool waits_in_switch(const Record& record);

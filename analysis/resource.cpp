@@ -8,7 +8,7 @@ namespace {
 using R = Resource;
 
 const auto& table() {
-  static const std::array<ResourceFacts, 28> facts = {{
+  static const std::array<ResourceFacts, 30> facts = {{
       {.resource = R::mmio,
        .key = "mmio",
        .words = "MMIO bandwidth",
@@ -87,7 +87,6 @@ const auto& table() {
                   "nic.read_request_ns", "nic.atomic_packet_ns", "nic.handle_ack_ns", "nic.handle_response_ns",
                   "nic.next_packet_ns", "nic.reread_wqe_ns"},
        .options = {"qp", "clients", "threads"}},
-      // A core's capacity includes its memory: the time that a thread waits for memory counts as its own.
       {.resource = R::cpu,
        .key = "cpu",
        .words = "CPU of the busiest thread",
@@ -95,9 +94,23 @@ const auto& table() {
        .capacity = R::cpu,
        .halved = {"host.post_call_ns", "host.post_wqe_ns", "host.wc_line_ns", "host.doorbell_ns", "host.poll_call_ns",
                   "host.poll_cqe_ns", "host.poll_memory_ns", "host.atomic_add_ns", "host.post_recv_call_ns",
-                  "host.post_recv_wqe_ns", "host.dram_ns", "host.register_call_ns", "host.register_page_ns"},
+                  "host.post_recv_wqe_ns", "host.register_call_ns", "host.register_page_ns"},
        .options = {"post_list", "threads", "cq_mod", "client_threads"},
        .counter = "cpu_worked_most_ps"},
+      {.resource = R::dram,
+       .key = "dram",
+       .words = "memory latency",
+       .unit = "time of a thread",
+       .capacity = R::dram,
+       .halved = {"host.dram_ns"},
+       .options = {"threads", "prefetch", "batching"},
+       .counter = "cpu_memory_most_ps"},
+      {.resource = R::workers,
+       .key = "workers",
+       .words = "worker threads",
+       .unit = "threads",
+       .capacity = R::workers,
+       .options = {"workers"}},
       // Time per holder of a lock: the cache line's transfer, and the posting while the lock is held.
       {.resource = R::driver_lock,
        .key = "driver_lock",

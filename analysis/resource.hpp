@@ -18,6 +18,8 @@ enum class Resource {
   responder_units,    // all processing units of the responder
   responder_unit,     // the busiest responder unit
   cpu,                // the busiest thread
+  dram,               // memory that the busiest thread waits for
+  workers,            // worker threads of an RPC program
   driver_lock,        // the busiest lock of a shared QP, CQ or doorbell register
   shared_line,        // the cache line with the most atomic additions by threads
   atomic_slot,        // the busiest lock of the atomic unit

@@ -13,7 +13,8 @@ constexpr double kMostOfTheTime = 0.5;
 }  // namespace
 
 bool is_rpc(const Record& record) {
-  return record.benchmark == "rpc_rate" || record.benchmark == "rpc_large" || record.benchmark == "rpc_incast";
+  return record.benchmark == "rpc_rate" || record.benchmark == "rpc_large" || record.benchmark == "rpc_incast" ||
+         record.benchmark == "ordered_kv";
 }
 
 bool recvs_bound_credits(const Record& record) {
@@ -31,6 +32,24 @@ Resource waited_for(const Record& record) {
   if (result("limiter_busy_share") >= kMostOfTheTime) return Resource::rate_limiter;
   if (result("credits_waited_share") < kMostOfTheTime) return Resource::outstanding;
   return recvs_bound_credits(record) ? Resource::recv_queue : Resource::credits;
+}
+
+// A simulator counts the busiest thread of all. If it may be a worker, the mean of the others stands for them.
+void add_workers(const Record& record, std::vector<Load>& server) {
+  const auto result = [&record](const char* key) { return number_at(record.result, key); };
+  const double workers = number_at(record.config, "workers").value_or(0);
+  const std::optional<double> busy = result("workers_busy_share");
+  if (!busy || workers < 1) return;
+  const double others = number_at(record.config, "threads").value_or(0) - workers;
+  double ns = 0;
+  for (const Json& each : record.result.value("cpu_ns_per_request", Json::object())) ns += each.get<double>();
+  for (Load& load : server) {
+    if (load.resource != Resource::cpu || *busy < load.utilisation - kMostOfTheTime / 10 || others < 1) continue;
+    load = {.resource = load.resource,
+            .node = load.node,
+            .utilisation = std::min(1.0, ns * result("served_mops").value_or(0) * 1e-3 / others)};
+  }
+  server.push_back({.resource = Resource::workers, .node = "server", .utilisation = *busy});
 }
 
 bool waits_in_switch(const Record& record) {

@@ -17,7 +17,7 @@ constexpr double kSame = 0.005;
 // made.
 constexpr std::size_t kLikely = 2, kPartners = 4;
 
-// False for a lock, cache line or atomic slot that was not used, and for a RECV queue that never lacked a RECV.
+// False for a lock, cache line, atomic slot or memory that was not used, and for a RECV queue that never lacked a RECV.
 bool is_used(const Record& record, const Diagnosis& diagnosis, Resource resource) {
   switch (resource) {
     case Resource::atomic_slot:
@@ -25,6 +25,10 @@ bool is_used(const Record& record, const Diagnosis& diagnosis, Resource resource
     case Resource::shared_line: {
       const Load* load = find_load(diagnosis.loads.server, resource);
       return load != nullptr && load->utilisation > 0;
+    }
+    case Resource::dram: {
+      const Load* cpu = find_load(diagnosis.loads.server, Resource::cpu);
+      return cpu != nullptr && cpu->memory > 0;
     }
     case Resource::recv_queue:
       return is_rpc(record) || counted_in_all(record, "rnr_naks_sent") + counted_in_all(record, "dropped_no_recv") +
@@ -93,11 +97,26 @@ class PointLimits {
     // Missing RECVs, which the adapter counts, are a more likely limit than a busy resource.
     add(Resource::recv_queue);
     for (const Limit& each : diagnosis_.candidates) add(capacity(each.load.resource));
-    for (const Resource each :
-         {Resource::outstanding, Resource::reads_outstanding, Resource::requester_unit, Resource::responder_unit,
-          Resource::cpu, Resource::pcie_to_nic, Resource::wire_out, Resource::wqe_cache, Resource::wqe_fetch,
-          Resource::qp_context_cache, Resource::translation_cache, Resource::dma_reads, Resource::atomic_slot,
-          Resource::driver_lock, Resource::shared_line, Resource::credits, Resource::rate_limiter, Resource::timeouts})
+    for (const Resource each : {Resource::outstanding,
+                                Resource::reads_outstanding,
+                                Resource::requester_unit,
+                                Resource::responder_unit,
+                                Resource::cpu,
+                                Resource::dram,
+                                Resource::workers,
+                                Resource::pcie_to_nic,
+                                Resource::wire_out,
+                                Resource::wqe_cache,
+                                Resource::wqe_fetch,
+                                Resource::qp_context_cache,
+                                Resource::translation_cache,
+                                Resource::dma_reads,
+                                Resource::atomic_slot,
+                                Resource::driver_lock,
+                                Resource::shared_line,
+                                Resource::credits,
+                                Resource::rate_limiter,
+                                Resource::timeouts})
       add(each);
     return out;
   }

@@ -259,6 +259,17 @@ Json doubled_credits(const Record& record, Resource resource) {
   return options;
 }
 
+// ordered_kv counts the workers among its threads.
+Json doubled_workers(const Record& record) {
+  const double workers = number_at(record.config, "workers").value_or(0);
+  if (workers < 1) return nullptr;
+  Json options{{"workers", 2 * workers}};
+  if (record.benchmark == "ordered_kv") {
+    options["threads"] = number_at(record.config, "threads").value_or(0) + workers;
+  }
+  return options;
+}
+
 Json halved_timeout(const Record& record) {
   const double rto = number_at(record.config, "rto_s").value_or(0);
   if (rto <= 0 || number_at(record.result, "timeouts").value_or(0) == 0) return nullptr;
@@ -279,6 +290,7 @@ Json doubling_options(const Record& record, Resource resource) {
     return doubled_credits(record, resource);
   }
   if (resource == Resource::recv_queue) return double_value("rx_depth");
+  if (resource == Resource::workers) return doubled_workers(record);
   if (resource == Resource::timeouts) return halved_timeout(record);
   if (resource == Resource::rate_limiter && text_at(record.config, "cc") != "none" && is_rpc(record)) {
     return Json{{"cc", "none"}};

@@ -215,7 +215,7 @@ TEST(Published, ProjectTableIsValid) {
   const std::map<std::string, int> rows{{"send_rate", 10},  {"recv_rate", 6},  {"read_rate", 5},    {"write_rate", 10},
                                         {"atomic_rate", 3}, {"sequencer", 8},  {"verb_latency", 6}, {"kv_rate", 26},
                                         {"lookup_rate", 3}, {"qp_scaling", 3}, {"echo_rate", 5},    {"incast_rate", 6},
-                                        {"rpc_rate", 12},   {"rpc_large", 5},  {"rpc_incast", 6}};
+                                        {"rpc_rate", 12},   {"rpc_large", 5},  {"rpc_incast", 6},   {"ordered_kv", 3}};
   for (const auto& [benchmark, expected] : rows) {
     EXPECT_EQ(count([&name = benchmark](const PublishedPoint& p) { return p.run.benchmark == name; }), expected)
         << benchmark;

@@ -7,7 +7,7 @@ import subprocess
 
 BENCHMARKS = ("send_rate", "recv_rate", "write_rate", "read_rate", "all_to_all", "wqe_cache", "qp_scaling", "atomic_rate",
               "echo_rate", "verb_latency", "write_visibility", "sequencer", "kv_atomic", "kv_rate", "rpc_rate", "rpc_large", "rpc_incast",
-              "read_chain")
+              "ordered_kv", "read_chain")
 SHORT = ("-D", "20us", "--warmup", "20us")
 SIM = ("--fabric", "sim:cib", *SHORT)
 ESC = "\x1b]0;owned\x07\x1b[2J\x1b[31m"  # a title, a cleared screen, a colour
@@ -327,6 +327,12 @@ def as_asked():
     for fabric in ("sim:cib", "null"):
         yield Case(f"rdma_cm_{fabric}", ("write_rate", "--fabric", fabric, "-R"), 2, says="only with --fabric verbs")
     yield Case("rdma_cm_UD", ("send_rate", "-R", "-c", "UD"), 2, says="only with --connection RC")
+    for name, words, says in (("shares", ("--scans", "60", "--puts", "60"), "--scans 60 --puts 60.*100 %"),
+                              ("gets", ("--gets", "99", "--scans", "30"), "--gets 99 --scans 30.*100 %"),
+                              ("workers", ("--workers", "1"), "--workers 1.*--threads 1"), ("keys", ("--keys", "3", "--puts", "5"), "--keys 3"),
+                              ("many_keys", ("--keys", "99999999999"), "--keys"), ("size", ("--size", "8"), "--size 8"),
+                              ("client_threads", ("--client_threads", "1000"), "--client_threads 1000")):
+        yield Case(f"ordered_{name}", ("ordered_kv", *SIM, *words), 2, says=says)
     yield Case("more_threads_than_cores", ("send_rate", *SIM, "--threads", "4000"), 2, says="--threads 4000")
     yield Case("iters_and_time", ("send_rate", "--fabric", "sim:cib", "-n", "64", "-D", "1ms"), 2, says="exclude each other")
     yield Case("list_over_depth", ("send_rate", *SIM, "-l", "512", "-t", "16"), 2, says="--post_list 512")

@@ -36,7 +36,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "kv_rate --threads 4 --clients 3 --keys 1000 --put_percent 50",
                     "kv_rate --batching --requests send --clients 3 --keys 1000", "rpc_rate --machines 3",
                     "rpc_rate --serve server --machines 3 -s 3000",
-                    "rpc_incast -s 20000 --machines 4 --background 3000"));
+                    "rpc_incast -s 20000 --machines 4 --background 3000",
+                    "ordered_kv --threads 3 --workers 1 --clients 3 --keys 1000 --scans 10 --puts 10"));
 
 TEST(SimThreadsOption, IsRefusedWithoutASimulation) {
   EXPECT_THAT(test::refusal_of("send_rate --fabric null --sim_threads 2"),

@@ -9,7 +9,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOSSY = 1e-3
 MOST_POSTED = 1 << 27  # bytes: the simulator holds what is posted in memory
 BENCHMARKS = ("send_rate", "recv_rate", "write_rate", "read_rate", "wqe_cache", "qp_scaling", "atomic_rate", "echo_rate",
-              "verb_latency", "write_visibility", "sequencer", "kv_atomic", "rpc_rate", "rpc_large", "rpc_incast")
+              "verb_latency", "write_visibility", "sequencer", "kv_atomic", "rpc_rate", "rpc_large", "rpc_incast",
+              "ordered_kv")
 RPCS = ("rpc_rate", "rpc_large", "rpc_incast")
 
 LONG_NAMES = {"-c": "--connection", "-s": "--size", "-I": "--inline_size", "-l": "--post_list", "-q": "--qp", "-t": "--tx_depth",
@@ -117,6 +118,11 @@ class Draw:
     def options_of(self, benchmark):
         if benchmark in RPCS:
             return self.rpcs(benchmark)
+        if benchmark == "ordered_kv":
+            threads = self.pick(1, 2, 4)
+            return ["--threads", str(threads), "--workers", str(self.pick(*range(threads))), "--keys", str(self.pick(64, 5000)), "--scans",
+                    str(self.pick(0, 1, 30)), "--puts", str(self.pick(0, 20, 60)), "--scan_length", str(self.pick(1, 10, 300)), "--clients",
+                    str(self.pick(1, 3)), "--client_threads", str(self.pick(1, 2)), "--outstanding", str(self.pick(1, 2, 9)), "--rto", "200us"]
         if benchmark in ("send_rate", "recv_rate"):
             words = self.common(("RC", "UC", "UD")) + self.posting() + self.optional(0.2, "--validate") + self.optional(0.2, "-e")
             return words + (self.optional(0.3, "--srq") if benchmark == "recv_rate" else self.optional(0.2, "-n", "500"))

@@ -37,8 +37,9 @@ def network(draw, folder, number):
 
 def options(draw):
     """A command line without its fabric."""
-    program = draw.choice(("rpc_rate", "rpc_rate", "rpc_large", "rpc_incast"))
-    words = [program, "--machines", draw.randint(2, 6), "--cc", draw.choice(("none", "timely", "dcqcn")), "--credits", draw.choice((1, 2, 8, 32)),
+    program = draw.choice(("rpc_rate", "rpc_rate", "rpc_large", "rpc_incast", "ordered_kv"))
+    machines = draw.randint(2, 6)
+    words = [program, *(["--clients", machines - 1] if program == "ordered_kv" else ["--machines", machines]), "--cc", draw.choice(("none", "timely", "dcqcn")), "--credits", draw.choice((1, 2, 8, 32)),
              "--rto", draw.choice(("50us", "200us", "1ms")), "--packet_size", draw.choice((100, 300, 1024)), "--seed", draw.randint(1, 1 << 30)]
     for option in ("--batched_stamps", "--bypass_timely", "--bypass_limiter", "--preallocate", "--zero_copy", "--multi_packet_rq"):
         if draw.random() < 0.3:
@@ -49,6 +50,11 @@ def options(draw):
                   "--batch", batch, "--outstanding", batch * draw.choice((1, 8))]
         if draw.random() < 0.3:
             words += ["--handler", "worker", "--workers", 2, "--slow_percent", 20, "--handler_ns", draw.choice((0, 2000))]
+    elif program == "ordered_kv":
+        threads = draw.randint(1, 4)
+        words += ["--threads", threads, "--workers", draw.randrange(threads), "--client_threads", draw.choice((1, 2)), "--keys",
+                  draw.choice((100, 3000)), "--scans", draw.choice((0, 5, 50)), "--puts", draw.choice((0, 5, 50)), "--scan_length",
+                  draw.choice((1, 20, 500)), "--outstanding", draw.choice((1, 2, 8))]
     else:
         words += ["-s", draw.choice((1000, 30_000)), "--response_size", draw.choice((32, 20_000))]
     return [str(word) for word in words + ["--warmup", "100us", "-D", "300us", "--longest", "20ms"]]

@@ -145,6 +145,11 @@ class Rpc(BenchmarkTest):
         self.assertGreater(result["cpu_ns_per_request"]["receive"], 0)
         self.assertGreater(result["cpu_ns_per_request"]["handler"], 0)
 
+    def test_ordered_store(self):
+        result = self.run_calls_of_clients("ordered_kv", "--keys", "10000", "--scans", "10", "--puts", "20", "--scan_length", "30",
+                                           "--outstanding", "4", "-n", ITERATIONS)
+        self.assertGreater(min(result["lat_samples"], result["scan_samples"], result["put_samples"]), 0)
+
     def run_calls_of_clients(self, program, *options):
         server, client = self.start_pair(program, *options, "--warmup", "50ms")
         for program in (client, server):
