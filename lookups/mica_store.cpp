@@ -62,6 +62,12 @@ MicaEnd MicaStore::get(const KeyHash& key, std::byte* value, std::size_t& length
   return end;
 }
 
+bool MicaStore::has_room(const KeyHash& key, std::size_t value) const {
+  if (const Slot* const there = slot_with_tag(key)) return has_key(at(*there), key) && length_of(at(*there)) == value;
+  const auto& slots = bucket_of(key)->slots;
+  return head_ + kMaxItem <= capacity_ && std::ranges::any_of(slots, [](Slot slot) { return (slot & kInUse) == 0; });
+}
+
 MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {
   if (key.none() || value.size() > kMaxValue) return MicaEnd::refused;
   ++counts_.puts;

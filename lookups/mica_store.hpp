@@ -94,6 +94,19 @@ class MicaStore {
   MicaEnd get(const KeyHash& key, std::byte* value, std::size_t& length);
   MicaEnd put(const KeyHash& key, std::span<const std::byte> value);
 
+  // True if a PUT of a value of this length loses no item, nor the order of the log: it overwrites in place, or there
+  // is a free slot, and the log never began anew.
+  bool has_room(const KeyHash& key, std::size_t value) const;
+  // Calls visit(key, value) for each item of a store that has lost none, in the order of their first PUTs.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::uint64_t offset = tail_; offset < head_; offset += item_bytes(length_of(at(offset)))) {
+      KeyHash key;
+      std::memcpy(&key, at(offset), sizeof key);
+      visit(key, value_in(at(offset)));
+    }
+  }
+
   // True if an item of the key may have been evicted or overwritten. False is certain. Of the keys in one bucket, one
   // in 64 shares its bit with another.
   bool may_have_lost(const KeyHash& key) const { return (lost_of(key) & lost_bit(key)) != 0; }
