@@ -111,6 +111,9 @@ class ServiceThread {
   void compute(Picos time) { rpc_.charge(time); }
   Picos now() const { return rpc_.now(); }  // the time at which the last pass began
   const RpcCounts& counts() const { return rpc_.counts(); }
+  // Time from the end of a pass to the end of the next one, of all passes that have taken or sent a packet.
+  Picos busy() const { return busy_; }
+  Picos timeout() const { return place_.options.timeout; }  // --timeout
 
   // The measured interval of the record, by default the whole run. It lasts from the last begin of a thread to the
   // first end after it.
@@ -130,10 +133,14 @@ class ServiceThread {
     const int moved = rpc_.pass(node, end);
     if (moved < 0) [[unlikely]]
       fail_pass(end);
+    if (const std::uint64_t sent = rpc_.counts().packets_sent; moved > 0 || sent != std::exchange(sent_, sent)) {
+      busy_ += node.now() - idle_until_;
+    }
     if (rpc_.now() >= ask_at_) [[unlikely]]
       ask_peers();
     const Picos wake_by = std::exchange(wake_by_, Picos::max());
     if (moved == 0) node.idle_until(std::min({rpc_.wake_at(), wake_by, rpc_.now() + kLongestIdle}));
+    idle_until_ = node.now();
   }
 
  private:
@@ -177,6 +184,9 @@ class ServiceThread {
   Picos ask_at_ = Picos::max();  // when a session that is not open asks its peer, or fails
   Picos wake_by_ = Picos::max();
   std::uint64_t random_;
+  Picos idle_until_{0};  // end of the last pass
+  Picos busy_{0};
+  std::uint64_t sent_ = 0;  // packets, until the last pass
   bool stopped_ = false;
 };
 
