@@ -103,6 +103,7 @@ int RaftIo::bootstrap(const raft_configuration& configuration) {
   raft_entry entry{1, RAFT_CHANGE, {}, nullptr};
   if (const int error = raft_configuration_encode(&configuration, &entry.buf); error != 0) return error;
   const bool fits = log_.append({&entry, 1});
+  log_.poll();
   raft_free(entry.buf.base);
   if (!fits) return RAFT_NOSPACE;
   log_.set_vote(1, 0);  // durable, with the entry
@@ -142,8 +143,8 @@ void RaftIo::sent(std::uint64_t tag, bool delivered) {
 int RaftIo::append(raft_io_append* request, std::span<const raft_entry> entries, raft_io_append_cb done) {
   full_ = !log_.append(entries);
   if (full_) return RAFT_NOSPACE;
-  charge(options_.costs.entry * entries.size());
   request->cb = done;
+  new_entries_ += entries.size();
   appends_.push_back({request, log_.appends()});
   return 0;
 }
@@ -160,10 +161,15 @@ int RaftIo::snapshot_put(unsigned trailing, raft_io_snapshot_put* request, const
   return 0;
 }
 
-void RaftIo::poll(Picos now) {
-  now_ = now;
+void RaftIo::write() {
+  charge(options_.costs.entry * static_cast<std::int64_t>(std::exchange(new_entries_, 0)));
   log_.poll();
   complete_appends(log_.durable_appends(), 0);
+}
+
+void RaftIo::poll(Picos now) {
+  now_ = now;
+  write();
   for (const Sent& each : std::exchange(sent_, {})) finish(each.request, each.status);
   complete_snapshots();
   if (now_ >= tick_at_ && tick_ != nullptr) {

@@ -53,6 +53,7 @@ struct RaftIoOptions {
   Picos election{0};
   Picos heartbeat{0};
   std::function<std::uint64_t()> random;
+  std::function<void(Picos)> compute;  // declares computing time
   RaftCosts costs{};
 };
 
@@ -66,6 +67,8 @@ class RaftIo {
 
   // Ticks, and completes what is done. Throws Error if the storage fails.
   void poll(Picos now);
+  // Writes the new entries. If the storage is fast, they are durable then, and their results are sent.
+  void write();
   // When poll() has something to do, if nothing arrives before.
   Picos wake_at() const;
 
@@ -87,9 +90,7 @@ class RaftIo {
   bool full() const { return full_; }
   bool full(raft_id replica) const { return peers_[replica - 1].full; }
 
-  // Computing time since the last call.
-  Picos take_cost() { return std::exchange(cost_, Picos(0)); }
-  void charge(Picos time) { cost_ += time; }
+  void charge(Picos time) const { options_.compute(time); }
   std::uint64_t malformed() const { return malformed_; }
 
   // C-Raft counts time in these.
@@ -144,6 +145,7 @@ class RaftIo {
   Picos tick_at_{0};
   Picos vote_at_{0};
   std::deque<Append> appends_;
+  std::size_t new_entries_ = 0;  // not written yet
   std::vector<raft_io_send*> sending_;
   std::vector<Sent> sent_;
   raft_io_snapshot_put* storing_ = nullptr;
@@ -151,7 +153,6 @@ class RaftIo {
   std::vector<Peer> peers_;  // by id - 1
   Current current_{};
   bool full_ = false;
-  Picos cost_{0};
   std::uint64_t malformed_ = 0;
   std::exception_ptr failure_;  // of a callback; the library must not see exceptions
 };

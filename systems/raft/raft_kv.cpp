@@ -1,16 +1,18 @@
 // raft_kv: a store that is replicated by Raft, and its clients.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <charconv>
-#include <deque>
+#include <cstring>
 #include <mutex>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "common/error.hpp"
 #include "systems/history/history.hpp"
 #include "systems/raft/log_storage.hpp"
+#include "systems/raft/raft_faults.hpp"
 #include "systems/raft/replica_server.hpp"
 #include "systems/raft/store_client.hpp"
 #include "systems/service/service.hpp"
@@ -31,11 +33,25 @@ class RaftKv final : public Service {
   std::uint32_t servers() const override { return static_cast<std::uint32_t>(addresses().size()); }
   void serve(ServiceThread& thread) override;
   void call(ServiceThread& thread) override;
+  void script(SimFaults& cluster) override;
+  Json result();
+  std::string summary(const Json& result) const;
 
  private:
   // What one machine keeps when its process ends.
   struct Storages {
     MemoryStorage log, snapshot;
+  };
+  // Names a replica to the script of faults, while it lives.
+  class Shown {
+   public:
+    Shown(const ReplicaServer*& place, const ReplicaServer& server) : place_(place) { place_ = &server; }
+    Shown(const Shown&) = delete;
+    Shown& operator=(const Shown&) = delete;
+    ~Shown() { place_ = nullptr; }
+
+   private:
+    const ReplicaServer*& place_;
   };
   // What the client threads have measured.
   struct Measured {
@@ -52,7 +68,6 @@ class RaftKv final : public Service {
                    const std::vector<std::string>& addresses);
   std::vector<ReplicaReport> reports(ServiceThread& thread, bool clear) const;
   void merge(const StoreClientCounts& counts, Picos time);
-  void print() const;
   Picos election() const { return election_.value_or(std::chrono::milliseconds(100)); }
   Picos heartbeat() const { return heartbeat_.value_or(election() / 10); }
 
@@ -67,9 +82,12 @@ class RaftKv final : public Service {
   std::uint32_t snapshot_every_ = 1 << 20;
   std::optional<Picos> election_, heartbeat_, warmup_, duration_;
   std::string history_;
+  std::string faults_ = "none";
 
-  std::deque<Storages> storages_;  // by simulated machine
-  std::mutex mutex_;               // of what client threads share
+  std::array<Storages, kMostReplicas> storages_;                    // by simulated machine
+  std::array<const ReplicaServer*, kMostReplicas> replicas_now_{};  // by simulated machine; null: it does not run
+  RaftFaultReport fault_report_;
+  std::mutex mutex_;  // of what client threads share
   std::optional<HistoryWriter> writer_;
   Measured measured_;
 };
@@ -83,7 +101,8 @@ void RaftKv::options(OptionTable& table) {
              "keep the log in memory, which the end of a process leaves, or in a file with fdatasync (devices only)");
   table.choice("--reads", reads_, {{"leader", ReadMode::leader}, {"lease", ReadMode::lease}},
                "GETs ask a majority whether the leader still leads, or trust its lease");
-  table.duration("--election", election_, "a follower that hears nothing for this to twice as long starts an election "
+  table.duration("--election", election_,
+                 "a follower that hears nothing for this to twice as long starts an election "
                  "(default 100 ms)");
   table.duration("--heartbeat", heartbeat_, "the leader sends something this often (default a tenth of --election)");
   table.integer("--snapshot", snapshot_every_, 1u, 1u << 30, "entries of the log between two snapshots");
@@ -94,6 +113,9 @@ void RaftKv::options(OptionTable& table) {
                  OptionTable::Zero::allowed);
   table.duration("-D,--duration", duration_, "measure for this long (default: sim 10 ms, else 10 s)");
   table.text("--history", history_, "a file", "write the operations and their times, for `verbscope linearizable`");
+  table.text("--faults", faults_, "none, random, or a list",
+             "sim: cause faults at random, one after another: leader_killed, follower_killed, all_killed, leader_cut, "
+             "follower_cut, leader_paused, slow_follower, full_log");
   table.choice("--plant", planted_,
                {{"none", PlantedBug::none},
                 {"lost_put", PlantedBug::lost_put},
@@ -128,7 +150,8 @@ ReplicaOptions RaftKv::replica_options(ServiceThread& thread, raft_id id,
           .io = {.addresses = addresses,
                  .election = election(),
                  .heartbeat = heartbeat(),
-                 .random = [&thread] { return thread.random(); }},
+                 .random = [&thread] { return thread.random(); },
+                 .compute = [&thread](Picos time) { thread.compute(time); }},
           .keys = keys_,
           .snapshot_every = snapshot_every_,
           .reads = reads_,
@@ -139,6 +162,7 @@ void RaftKv::run_replica(ServiceThread& thread, LogStorage& log_storage, LogStor
                          const std::vector<std::string>& addresses) {
   RaftLog log(log_storage, snapshot_storage);
   ReplicaServer server(thread, replica_options(thread, id, addresses), log);
+  const Shown shown(replicas_now_[thread.machine()], server);
   while (thread.pass()) server.poll();
 }
 
@@ -151,7 +175,6 @@ void RaftKv::serve(ServiceThread& thread) {
   const std::vector<std::string> all = addresses();
   if (!thread.servers().empty()) {
     if (log_ != "dram") fail_usage("--log {}: a simulated machine has no files", log_);
-    while (storages_.size() < all.size()) storages_.emplace_back();
     Storages& own = storages_[thread.machine()];
     return run_replica(thread, own.log, own.snapshot, thread.machine() + 1, thread.servers());
   }
@@ -162,7 +185,8 @@ void RaftKv::serve(ServiceThread& thread) {
   const bool in_file = log_.starts_with("file:");
   if (!in_file && log_ != "dram") fail_usage("--log {}: expected dram or file:PATH", log_);
   // A file in shared memory outlives the process, as DRAM outlives it, but not the machine.
-  const std::string path = in_file ? log_.substr(5) : fmt::format("/dev/shm/raft_kv.{}.{}", getuid(), all[replica_ - 1]);
+  const std::string path =
+      in_file ? log_.substr(5) : fmt::format("/dev/shm/raft_kv.{}.{}", getuid(), all[replica_ - 1]);
   FileStorage log(path, in_file), snapshot(path + ".snapshot", in_file);
   run_replica(thread, log, snapshot, replica_, all);
 }
@@ -217,20 +241,23 @@ void RaftKv::call(ServiceThread& thread) {
                       .patience = patience,
                       .pause = election() / 8,
                       .give_up = thread.timeout(),
-                      .clock = [&thread, simulated] {
-                        return simulated ? std::chrono::duration_cast<Nanos>(thread.now()) : host_history_time();
-                      }},
+                      .clock =
+                          [&thread, simulated] {
+                            return simulated ? std::chrono::duration_cast<Nanos>(thread.now()) : host_history_time();
+                          }},
                      writer_ ? StoreClient::Record(record) : nullptr);
   client.connect();
-  client.run_until(thread.now() + warmup_.value_or(simulated ? Picos(std::chrono::milliseconds(1)) : std::chrono::seconds(1)));
+  client.run_until(thread.now() +
+                   warmup_.value_or(simulated ? Picos(std::chrono::milliseconds(1)) : std::chrono::seconds(1)));
   if (number == 0) reports(thread, true);
   client.clear_counts();
   const Picos begin = thread.now();
-  client.run_until(begin + duration_.value_or(simulated ? Picos(std::chrono::milliseconds(10)) : std::chrono::seconds(10)));
+  client.run_until(begin +
+                   duration_.value_or(simulated ? Picos(std::chrono::milliseconds(10)) : std::chrono::seconds(10)));
   merge(client.counts(), thread.now() - begin);
   if (number == 0) measured_.replicas = reports(thread, false);
   client.drain();
-  if (number == 0) print();
+  if (number == 0) fmt::print("{}", summary(result()));
 }
 
 void RaftKv::merge(const StoreClientCounts& counts, Picos time) {
@@ -247,20 +274,61 @@ void RaftKv::merge(const StoreClientCounts& counts, Picos time) {
   measured_.puts_per_s += static_cast<double>(counts.puts) / to_seconds(time);
 }
 
-void RaftKv::print() const {
-  const auto us = [](Picos time) { return to_seconds(time) * 1e6; };
+void RaftKv::script(SimFaults& cluster) {
+  const std::vector<RaftFault> faults = parse_faults(faults_);
+  if (faults.empty()) return;
+  const RaftFaultView view{
+      .replicas = servers(),
+      .leads = [this](std::uint32_t i) { return replicas_now_[i] != nullptr && replicas_now_[i]->replica().leads(); },
+      .term = [this](std::uint32_t i) { return replicas_now_[i]->replica().library().current_term; },
+      .fill = [this](std::uint32_t i,
+                     bool full) { storages_[i].log.limit(full ? storages_[i].log.size() : ~std::uint64_t{0}); }};
+  run_raft_faults(cluster, faults, election(), view, fault_report_);
+}
+
+Json RaftKv::result() {
   const StoreClientCounts& all = measured_.counts;
-  fmt::print("{:.0f} operations per second\n", measured_.ops_per_s);
-  for (const auto& [name, latency] : {std::pair{"PUT", &all.put_latency}, std::pair{"GET", &all.get_latency}}) {
-    if (latency->count() == 0) continue;
-    fmt::print("{}: p50 {:.2f} us, p99 {:.2f} us, {} samples\n", name, us(latency->percentile(50)),
-               us(latency->percentile(99)), latency->count());
-  }
+  if (all.wrong > 0) fail("{} GETs returned values that no PUT writes", all.wrong);
+  Json json{{"rate_mops", measured_.ops_per_s * 1e-6}, {"put_mops", measured_.puts_per_s * 1e-6}};
+  json.update((all.put_latency.count() > 0 ? all.put_latency : all.get_latency).to_json("lat"));
+  json.update(all.get_latency.to_json("get"));
+  ReplicaReport leader;
+  std::uint64_t elections = 0, terms = 0, snapshots = 0;
   for (const ReplicaReport& each : measured_.replicas) {
-    if (!each.leads) continue;
-    fmt::print("leader: commit p50 {:.2f} us, p99 {:.2f} us, busy {:.0f} %, term {}\n", us(each.commits.percentile(50)),
-               us(each.commits.percentile(99)), each.busy * 100, each.term);
+    elections += each.counts.elections;
+    snapshots += each.counts.snapshots;
+    terms = std::max(terms, each.counts.terms);
+    if (each.leads && each.term >= leader.term) leader = each;
   }
+  json.update(leader.commits.to_json("commit"));
+  const double samples = static_cast<double>(std::max<std::uint64_t>(leader.counts.lag_samples, 1));
+  json.update(Json{{"leader_busy_share", leader.busy},
+                   {"log_lag_mean", static_cast<double>(leader.counts.lag_sum) / samples},
+                   {"log_lag_max", leader.counts.lag_max},
+                   {"read_rounds", leader.counts.probes},
+                   {"elections", elections},
+                   {"term_changes", terms},
+                   {"snapshots", snapshots},
+                   {"retries", all.retries},
+                   {"unknown", all.unknown},
+                   {"faults", fault_report_.faults},
+                   {"longest_without_leader_ns", to_seconds(fault_report_.longest_without_leader) * 1e9}});
+  return json;
+}
+
+std::string RaftKv::summary(const Json& result) const {
+  std::string text = fmt::format("{:.3f} Mops: {:.3f} Mops PUTs\n", result.at("rate_mops").get<double>(),
+                                 result.at("put_mops").get<double>());
+  for (const auto& [name, key] : {std::pair{put_percent_ > 0 ? "PUTs" : "GETs", "lat"}, std::pair{"GETs", "get"},
+                                  std::pair{"in the leader until applied", "commit"}}) {
+    if (result.at(fmt::format("{}_samples", key)) == 0) continue;
+    text += fmt::format("{}: p50 {:.2f} us, p99 {:.2f}\n", name,
+                        result.at(fmt::format("{}_p50_ns", key)).get<double>() / 1e3,
+                        result.at(fmt::format("{}_p99_ns", key)).get<double>() / 1e3);
+  }
+  return text + fmt::format("leader: thread {:.0f} % busy, {} elections, {} changes of the term\n",
+                            result.at("leader_busy_share").get<double>() * 100, result.at("elections").dump(),
+                            result.at("term_changes").dump());
 }
 
 }  // namespace

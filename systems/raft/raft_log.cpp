@@ -227,22 +227,34 @@ bool RaftLog::has_room(std::span<const raft_entry> entries) {
 
 bool RaftLog::append(std::span<const raft_entry> entries) {
   if (!has_room(entries)) return false;
-  const std::uint64_t bytes = bytes_of(entries);
-  records_.assign(bytes, std::byte{0});
-  std::uint64_t at = 0;
+  unwritten_.push_back({entries, next_, end_});
   for (const raft_entry& entry : entries) {
-    const std::span record = std::span(records_).subspan(at, record_bytes(entry.buf.len));
-    if (entry.type != RAFT_BARRIER && entry.buf.len > 0) {  // the library does not set the data of a barrier
-      std::memcpy(record.data() + sizeof(Record), entry.buf.base, entry.buf.len);
-    }
-    seal(record, {.index = next_++, .term = entry.term, .bytes = entry.buf.len, .type = entry.type});
-    places_.push_back(end_ + at);
-    at += record.size();
+    places_.push_back(end_);
+    end_ += record_bytes(entry.buf.len);
+    ++next_;
   }
-  log_.write(end_, records_);
-  end_ += bytes;
   ++appends_;
   return true;
+}
+
+void RaftLog::write_entries() {
+  for (const Unwritten& each : unwritten_) {
+    records_.resize(bytes_of(each.entries));
+    std::uint64_t at = 0, index = each.first;
+    for (const raft_entry& entry : each.entries) {
+      const std::span record = std::span(records_).subspan(at, record_bytes(entry.buf.len));
+      std::memset(record.data() + record.size() - 8, 0, 8);  // what fills up the data
+      if (entry.type == RAFT_BARRIER) {                      // the library does not set the data of a barrier
+        std::memset(record.data() + sizeof(Record), 0, entry.buf.len);
+      } else if (entry.buf.len > 0) {
+        std::memcpy(record.data() + sizeof(Record), entry.buf.base, entry.buf.len);
+      }
+      seal(record, {.index = index++, .term = entry.term, .bytes = entry.buf.len, .type = entry.type});
+      at += record.size();
+    }
+    log_.write(each.offset, records_);
+  }
+  unwritten_.clear();
 }
 
 void RaftLog::truncate(std::uint64_t index) {
@@ -253,6 +265,7 @@ void RaftLog::truncate(std::uint64_t index) {
 }
 
 void RaftLog::poll() {
+  write_entries();
   if (syncing_.valid()) {
     if (!is_ready(syncing_)) return;
     syncing_.get();
@@ -286,6 +299,7 @@ RaftLog::Stored RaftLog::snapshot_stored() {
   if (!storing_.get()) return Stored::no_space;
   stored_ = next_stored_;
   if (trailing_ == 0) {
+    write_entries();
     wait_for_sync();
     forget_entries();
   } else if (stored_.index > trailing_ && stored_.index - trailing_ >= first()) {
@@ -296,6 +310,7 @@ RaftLog::Stored RaftLog::snapshot_stored() {
 
 // Rewrites the log with the entries from `keep_from` on. Without space it stays as it is.
 void RaftLog::compact(std::uint64_t keep_from) {
+  write_entries();
   wait_for_sync();
   const std::size_t dropped = std::min(places_.size(), static_cast<std::size_t>(keep_from - first()));
   std::vector<std::byte> content(kRecords);

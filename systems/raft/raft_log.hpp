@@ -46,12 +46,13 @@ class RaftLog {
   // True if there is space for these entries. Commands leave some for barriers, so that a replica without space for
   // commands can still lead. Throws Error.
   bool has_room(std::span<const raft_entry> entries);
-  // Appends entries from next() on. False: there is no space, and nothing has changed. Throws Error.
+  // Appends entries from next() on. poll() writes them: they must stay until they are durable. So the messages with
+  // them leave first. False: there is no space, and nothing has changed. Throws Error.
   bool append(std::span<const raft_entry> entries);
   // Drops the entries from `index` on.
   void truncate(std::uint64_t index);
 
-  // Calls to append() so far, and how many of them are durable. poll() makes progress.
+  // Calls to append() so far, and how many of them are durable.
   std::uint64_t appends() const { return appends_; }
   std::uint64_t durable_appends() const { return durable_appends_; }
 
@@ -63,11 +64,17 @@ class RaftLog {
   Stored snapshot_stored();
   void wait_for_snapshot() const { storing_.wait(); }
 
+  // Writes what was appended, and makes it durable. Throws Error.
   void poll();
 
   const LogStorage& storage() const { return log_; }
 
  private:
+  struct Unwritten {
+    std::span<const raft_entry> entries;
+    std::uint64_t first = 0;  // number of the first
+    std::uint64_t offset = 0;
+  };
   struct SnapshotName {
     std::uint64_t index = 0;
     std::uint64_t term = 0;
@@ -78,6 +85,7 @@ class RaftLog {
   void read_entries();
   void forget_entries();
   std::uint64_t term_of(std::uint64_t index) const;
+  void write_entries();
   void wait_for_sync();
   void compact(std::uint64_t keep_from);
 
@@ -89,7 +97,8 @@ class RaftLog {
   std::uint64_t next_ = 1;
   std::deque<std::uint64_t> places_;  // offsets of the entries' records
   std::uint64_t end_ = 0;             // of the last record
-  std::vector<std::byte> records_;    // being appended
+  std::vector<Unwritten> unwritten_;
+  std::vector<std::byte> records_;  // being written
   std::uint64_t appends_ = 0;
   std::uint64_t syncing_appends_ = 0;
   std::uint64_t durable_appends_ = 0;

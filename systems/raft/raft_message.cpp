@@ -17,6 +17,7 @@ constexpr unsigned kDisrupt = 8;
 constexpr unsigned kPreVote = 16;
 constexpr unsigned kPreVoteUnknown = 32;
 
+// Results are short, so that an adapter can send them inline. Other messages have a third word after the head.
 struct Head {
   std::uint8_t type = 0;
   std::uint8_t flags = 0;
@@ -24,7 +25,7 @@ struct Head {
   std::uint32_t entries = 0;
   std::uint64_t sender = 0;
   std::uint64_t term = 0;
-  std::uint64_t words[3] = {};
+  std::uint64_t words[2] = {};
 };
 struct EntryHead {
   std::uint64_t term = 0;
@@ -38,6 +39,10 @@ struct ServerHead {
   std::uint32_t address_bytes = 0;
 };
 constexpr std::size_t kMostServers = 64;
+
+bool has_third_word(unsigned type) {
+  return type != RAFT_IO_APPEND_ENTRIES_RESULT;
+}
 
 template <class T>
 std::byte* put(std::byte* to, const T& value) {
@@ -84,14 +89,12 @@ bool decode_snapshot(std::span<const std::byte> from, raft_install_snapshot& mes
 }
 
 bool decode_body(const Head& head, std::span<const std::byte> from, raft_message& m) {
+  std::uint64_t third = 0;
+  if (has_third_word(head.type) && !take(from, third)) return false;
   switch (head.type) {
     case RAFT_IO_REQUEST_VOTE:
-      m.request_vote = {head.term,
-                        head.words[0],
-                        head.words[1],
-                        head.words[2],
-                        (head.flags & kDisrupt) != 0,
-                        (head.flags & kPreVote) != 0};
+      m.request_vote = {
+          head.term, head.words[0], head.words[1], third, (head.flags & kDisrupt) != 0, (head.flags & kPreVote) != 0};
       return from.empty();
     case RAFT_IO_REQUEST_VOTE_RESULT:
       m.request_vote_result = {
@@ -99,13 +102,13 @@ bool decode_body(const Head& head, std::span<const std::byte> from, raft_message
           (head.flags & kPreVoteUnknown) != 0 ? raft_tribool_unknown : TO_RAFT_TRIBOOL((head.flags & kPreVote) != 0)};
       return from.empty();
     case RAFT_IO_APPEND_ENTRIES:
-      m.append_entries = {head.term, head.words[0], head.words[1], head.words[2], nullptr, 0};
+      m.append_entries = {head.term, head.words[0], head.words[1], third, nullptr, 0};
       return decode_entries(from, head.entries, m.append_entries);
     case RAFT_IO_APPEND_ENTRIES_RESULT:
       m.append_entries_result = {head.term, head.words[0], head.words[1]};
       return from.empty();
     case RAFT_IO_INSTALL_SNAPSHOT:
-      m.install_snapshot = {head.term, head.words[0], head.words[1], {}, head.words[2], {}};
+      m.install_snapshot = {head.term, head.words[0], head.words[1], {}, third, {}};
       return decode_snapshot(from, m.install_snapshot);
     case RAFT_IO_TIMEOUT_NOW:
       m.timeout_now = {head.term, head.words[0], head.words[1]};
@@ -153,7 +156,7 @@ bool decode(std::span<const std::byte>& from, raft_configuration& configuration)
 }
 
 std::size_t encoded_bytes(const raft_message& message) {
-  std::size_t bytes = sizeof(Head);
+  std::size_t bytes = sizeof(Head) + (has_third_word(message.type) ? sizeof(std::uint64_t) : 0);
   if (message.type == RAFT_IO_APPEND_ENTRIES) {
     for (unsigned i = 0; i < message.append_entries.n_entries; ++i) {
       bytes += sizeof(EntryHead) + message.append_entries.entries[i].buf.len;
@@ -167,13 +170,13 @@ std::size_t encoded_bytes(const raft_message& message) {
 void encode(const raft_message& message, raft_id sender, const MessageNotes& notes, std::byte* to) {
   Head head{.type = static_cast<std::uint8_t>(message.type), .sender = sender};
   unsigned flags = (notes.probe ? kProbe : 0u) | (notes.full ? kFull : 0u);
-  const auto set = [&head](std::uint64_t term, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  std::byte* body = to + sizeof head;
+  const auto set = [&](std::uint64_t term, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
     head.term = term;
     head.words[0] = a;
     head.words[1] = b;
-    head.words[2] = c;
+    if (has_third_word(message.type)) body = put(body, c);
   };
-  std::byte* const body = to + sizeof head;
   switch (message.type) {
     case RAFT_IO_REQUEST_VOTE: {
       const raft_request_vote& m = message.request_vote;

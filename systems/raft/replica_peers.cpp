@@ -20,6 +20,12 @@ ReplicaPeers::ReplicaPeers(ServiceThread& thread, std::uint8_t type, raft_id own
   for (const std::string& address : addresses) peers_.emplace_back().address = address;
 }
 
+void ReplicaPeers::serve(RaftIo& io) {
+  io_ = &io;
+  thread_.serve(
+      type_, [](void* peers, const RpcRequest& request) { static_cast<ReplicaPeers*>(peers)->take(request); }, this);
+}
+
 ReplicaPeers::Call& ReplicaPeers::new_call() {
   if (free_.empty()) {
     Call& call = calls_.emplace_back();
@@ -94,19 +100,19 @@ void ReplicaPeers::done(void* context, std::uint64_t, RpcStatus status) {
   Call& call = *static_cast<Call*>(context);
   call.delivered = status == RpcStatus::answered;
   std::erase(call.peers->peers_[call.to - 1].calls, &call);
-  call.peers->done_.push_back(&call);
+  call.peers->finish(call);
 }
 
-void ReplicaPeers::finish(RaftIo& io, Call& call) {
+void ReplicaPeers::finish(Call& call) {
   Peer& peer = peers_[call.to - 1];
   if (call.delivered && call.next < call.whole.size()) {
     if (peer.session) return post(call, call.next);
     call.delivered = false;
   }
   if (call.delivered && call.response.bytes > kEmpty) {
-    io.receive({call.response.data, call.response.bytes}, thread_.now(), call.sent);
+    io_->receive({call.response.data, call.response.bytes}, thread_.now(), call.sent);
   }
-  io.sent(call.tag, call.delivered);
+  io_->sent(call.tag, call.delivered);
   thread_.free(call.request);
   if (!call.whole.empty()) peer.sends_parts = false;
   call.whole.clear();
@@ -114,7 +120,7 @@ void ReplicaPeers::finish(RaftIo& io, Call& call) {
   free_.push_back(&call);
 }
 
-void ReplicaPeers::take(RaftIo& io, const RpcRequest& request) {
+void ReplicaPeers::take(const RpcRequest& request) {
   Part part;
   std::memcpy(&part, request.data, std::min<std::size_t>(sizeof part, request.bytes));
   if (request.bytes < sizeof part || part.sender == 0 || part.sender > peers_.size() || part.sender == own_) {
@@ -127,7 +133,10 @@ void ReplicaPeers::take(RaftIo& io, const RpcRequest& request) {
   Peer& peer = peers_[part.sender - 1];
   peer.asks.push_back(request.handle);
   const std::span<const std::byte> data(request.data + sizeof part, request.bytes - sizeof part);
-  if (data.size() == part.total) return io.receive(data, thread_.now(), Picos(0));
+  if (data.size() == part.total) {
+    io_->receive(data, thread_.now(), Picos(0));
+    return io_->write();
+  }
   if (part.offset == 0) {
     peer.arriving = part.message;
     peer.parts.clear();
@@ -135,12 +144,12 @@ void ReplicaPeers::take(RaftIo& io, const RpcRequest& request) {
   if (part.message != peer.arriving || part.offset != peer.parts.size()) return;
   peer.parts.insert(peer.parts.end(), data.begin(), data.end());
   if (peer.parts.size() < part.total) return;
-  io.receive(std::exchange(peer.parts, {}), thread_.now(), Picos(0));
+  io_->receive(std::exchange(peer.parts, {}), thread_.now(), Picos(0));
+  io_->write();
 }
 
-void ReplicaPeers::poll(RaftIo& io) {
-  for (Call* call : std::exchange(done_, {})) finish(io, *call);
-  for (const std::uint64_t tag : std::exchange(answered_, {})) io.sent(tag, true);
+void ReplicaPeers::poll() {
+  for (const std::uint64_t tag : std::exchange(answered_, {})) io_->sent(tag, true);
   const Picos now = thread_.now();
   for (Peer& peer : peers_) {
     if (&peer - peers_.data() + 1 == static_cast<std::ptrdiff_t>(own_)) continue;
@@ -159,8 +168,8 @@ void ReplicaPeers::close(Peer& peer) {
   peer.open_at = thread_.now() + patience_ / 4;
 }
 
-void ReplicaPeers::answer_rest(const RaftIo& io) {
-  if (io.appending()) return;
+void ReplicaPeers::answer_rest() {
+  if (io_->appending()) return;
   for (Peer& peer : peers_) {
     for (const RpcHandle& ask : std::exchange(peer.asks, {})) {
       MessageBuffer* const response = thread_.response(ask, kEmpty);

@@ -1,6 +1,7 @@
 // The network of a replica: its messages are RPCs, and a result goes into the response to an earlier message of its
-// receiver, if there is one. Without the results that the library makes of it in this pass, a message has an empty
-// response. A message of several parts is put together by its receiver.
+// receiver, if there is one. A message without a result has an empty response. A message of several parts is put
+// together by its receiver. The library gets a message in the pass in which it arrives, so that its results leave in
+// that pass.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +19,22 @@ namespace verbscope {
 
 class ReplicaPeers final : public RaftNetwork {
  public:
-  // `addresses`: of the replicas 1, 2, ... Messages are handled under the RPC type `type`. A peer that does not answer
-  // for `patience` gets a new session. The thread must outlive the peers.
+  // `addresses`: of the replicas 1, 2, ... A peer that does not answer for `patience` gets a new session. The thread
+  // must outlive the peers.
   ReplicaPeers(ServiceThread& thread, std::uint8_t type, raft_id own, const std::vector<std::string>& addresses,
                Picos patience);
+  // Before the first pass: serves messages of peers under the RPC type, for this replica.
+  void serve(RaftIo& io);
   ReplicaPeers(const ReplicaPeers&) = delete;
   ReplicaPeers& operator=(const ReplicaPeers&) = delete;
 
   std::byte* prepare(raft_id to, std::size_t bytes, bool result) override;
   void send(std::uint64_t tag) override;
 
-  // Handles an RPC of a peer.
-  void take(RaftIo& io, const RpcRequest& request);
-  // Gives the library what its messages have brought, after a pass. Opens sessions.
-  void poll(RaftIo& io);
-  // Answers the messages that wait for a result, after a call of RaftIo::poll().
-  void answer_rest(const RaftIo& io);
+  // Before RaftIo::poll(): reports what was delivered, and opens sessions.
+  void poll();
+  // After RaftIo::poll(): answers the messages that wait for a result that will not come.
+  void answer_rest();
 
  private:
   // In front of each part of a message.
@@ -59,9 +60,9 @@ class ReplicaPeers final : public RaftNetwork {
     std::string address;
     std::optional<std::uint16_t> session;
     Picos open_at{0};
-    std::deque<Call*> calls;      // on their way, oldest first
-    std::deque<RpcHandle> asks;   // messages of the peer that have no response yet
-    std::uint64_t arriving = 0;   // message whose parts arrive
+    std::deque<Call*> calls;     // on their way, oldest first
+    std::deque<RpcHandle> asks;  // messages of the peer that have no response yet
+    std::uint64_t arriving = 0;  // message whose parts arrive
     std::vector<std::byte> parts;
     bool sends_parts = false;
   };
@@ -69,7 +70,8 @@ class ReplicaPeers final : public RaftNetwork {
   Call& new_call();
   void post(Call& call, std::size_t offset);
   static void done(void* context, std::uint64_t, RpcStatus status);
-  void finish(RaftIo& io, Call& call);
+  void finish(Call& call);
+  void take(const RpcRequest& request);
   void close(Peer& peer);
 
   // Larger messages are cut, so that both ends need no large registered memory.
@@ -78,13 +80,13 @@ class ReplicaPeers final : public RaftNetwork {
   static constexpr std::size_t kMostCalls = 256;
 
   ServiceThread& thread_;
+  RaftIo* io_ = nullptr;
   const std::uint8_t type_;
   const raft_id own_;
   const Picos patience_;
   std::vector<Peer> peers_;
   std::deque<Call> calls_;
   std::vector<Call*> free_;
-  std::vector<Call*> done_;
   std::vector<std::uint64_t> answered_;  // tags of results in responses
   std::uint64_t messages_ = 0;
   Call* prepared_ = nullptr;

@@ -58,13 +58,7 @@ ReplicaServer::ReplicaServer(ServiceThread& thread, const ReplicaOptions& option
       id_(options.id),
       peers_(thread, kReplicaMessage, options.id, options.io.addresses, 2 * options.io.election),
       replica_(options, log, peers_, &answer, this) {
-  thread_.serve(
-      kReplicaMessage,
-      [](void* server, const RpcRequest& request) {
-        auto& self = *static_cast<ReplicaServer*>(server);
-        self.peers_.take(self.replica_.io(), request);
-      },
-      this);
+  peers_.serve(replica_.io());
   thread_.serve(
       kStoreRequest,
       [](void* server, const RpcRequest& request) {
@@ -78,11 +72,9 @@ ReplicaServer::ReplicaServer(ServiceThread& thread, const ReplicaOptions& option
 }
 
 void ReplicaServer::poll() {
-  peers_.poll(replica_.io());
+  peers_.poll();
   replica_.poll(thread_.now());
-  peers_.answer_rest(replica_.io());
-  const Picos cost = replica_.io().take_cost();
-  thread_.compute(cost);
+  peers_.answer_rest();
   thread_.wake_by(replica_.wake_at());
   say_if_full();
 }
@@ -120,8 +112,9 @@ void ReplicaServer::report(const RpcRequest& request) {
 void ReplicaServer::say_if_full() {
   if (replica_.full() == said_full_) return;
   said_full_ = replica_.full();
-  std::fprintf(stderr, said_full_ ? "replica %llu: no space left for the log %s: it takes no PUTs\n"
-                                  : "replica %llu: the log %s has space again\n",
+  std::fprintf(stderr,
+               said_full_ ? "replica %llu: no space left for the log %s: it takes no PUTs\n"
+                          : "replica %llu: the log %s has space again\n",
                id_, log_name_.c_str());
 }
 

@@ -45,21 +45,26 @@ void StoreClient::connect() {
   for (Slot& slot : slots_) begin(slot);
   while (!std::ranges::all_of(slots_, opened) && thread_.pass()) {
     if (thread_.now() > deadline) fail("no replica leads: no session after {:.1f} s", to_seconds(options_.give_up));
-    step(false);
+    step();
   }
 }
 
 void StoreClient::run_until(Picos end) {
-  while (thread_.now() < end && thread_.pass()) step(true);
+  running_ = true;
+  for (Slot& slot : slots_) {
+    if (slot.phase == Phase::ready) begin(slot);
+  }
+  while (thread_.now() < end && thread_.pass()) step();
+  running_ = false;
 }
 
 void StoreClient::drain() {
-  while (step(false) && thread_.pass()) {
+  while (step() && thread_.pass()) {
   }
 }
 
 // What is to do after a pass. True if operations are outstanding.
-bool StoreClient::step(bool begins) {
+bool StoreClient::step() {
   const Picos now = thread_.now();
   for (HistoryEvent& event : std::exchange(over_, {})) {
     event.completed = options_.clock();
@@ -67,7 +72,6 @@ bool StoreClient::step(bool begins) {
   }
   bool busy = false;
   for (Slot& slot : slots_) {
-    if (slot.phase == Phase::ready && begins) begin(slot);
     if (slot.phase == Phase::waits && now - slot.since > options_.give_up) give_up(slot);
     if (slot.phase == Phase::waits) {
       if (now >= slot.again_at) {
@@ -160,11 +164,10 @@ void StoreClient::finish(Slot& slot, RpcStatus status) {
 }
 
 void StoreClient::complete(Slot& slot, const StoreAnswer& answer) {
-  slot.phase = Phase::ready;
   if (slot.op == StoreOp::open) {
     slot.session = answer.session;
     slot.number = 0;
-    return;
+    return next(slot);
   }
   const Picos latency = thread_.now() - slot.since;
   HistoryEvent event = event_of(slot);
@@ -178,6 +181,13 @@ void StoreClient::complete(Slot& slot, const StoreAnswer& answer) {
     if (answer.found && event.value == kNoValue) ++counts_.wrong;
   }
   over_.push_back(event);
+  next(slot);
+}
+
+// In the pass in which the operation before is over.
+void StoreClient::next(Slot& slot) {
+  slot.phase = Phase::ready;
+  if (running_) begin(slot);
 }
 
 void StoreClient::again(Slot& slot, Picos pause) {
@@ -187,10 +197,9 @@ void StoreClient::again(Slot& slot, Picos pause) {
 }
 
 void StoreClient::give_up(Slot& slot) {
-  slot.phase = Phase::ready;
-  if (slot.op == StoreOp::open) return;
-  ++counts_.unknown;
+  if (slot.op != StoreOp::open) ++counts_.unknown;
   if (slot.op == StoreOp::put) slot.session = 0;  // a copy may still be on its way
+  next(slot);
 }
 
 }  // namespace verbscope

@@ -20,9 +20,9 @@ struct StoreClientOptions {
   std::uint32_t outstanding = 1;
   std::uint64_t keys = 0;
   std::uint32_t put_percent = 0;
-  Picos patience{0};  // a replica that does not answer for this long is left
-  Picos pause{0};     // before an operation is tried again
-  Picos give_up{0};   // an operation that has no answer after this has an unknown outcome
+  Picos patience{0};             // a replica that does not answer for this long is left
+  Picos pause{0};                // before an operation is tried again
+  Picos give_up{0};              // an operation that has no answer after this has an unknown outcome
   std::function<Nanos()> clock;  // of the history
 };
 
@@ -73,12 +73,13 @@ class StoreClient {
     std::uint32_t server = 0;
   };
 
-  bool step(bool begin);
+  bool step();
   void begin(Slot& slot);
   void ask(Slot& slot);
   static void done(void* context, std::uint64_t, RpcStatus status);
   void finish(Slot& slot, RpcStatus status);
   void complete(Slot& slot, const StoreAnswer& answer);
+  void next(Slot& slot);
   void again(Slot& slot, Picos pause);
   void give_up(Slot& slot);
   void leave(std::uint32_t server);
@@ -91,6 +92,7 @@ class StoreClient {
   std::uint32_t leader_ = 0;                            // where the leader is believed to be
   std::deque<Slot> slots_;
   std::uint64_t operations_ = 0;
+  bool running_ = false;            // an operation that is over is followed by another
   std::vector<HistoryEvent> over_;  // operations that are over since the last pass
   StoreClientCounts counts_;
 };

@@ -27,7 +27,8 @@ void append(RaftLog& log, std::uint64_t term, const std::vector<std::string>& te
     entries.push_back({term, RAFT_COMMAND, {const_cast<char*>(text.data()), text.size()}, nullptr});
   }
   ASSERT_TRUE(log.append(entries));
-  log.poll();
+  const std::uint64_t number = log.appends();
+  while (log.durable_appends() < number) log.poll();
 }
 
 // The entries as "TERM:TEXT".
@@ -227,10 +228,12 @@ TEST(RaftLog, RefusesEntriesWithoutSpaceAndKeepsTheOthers) {
   std::string nothing(8, '0');
   const raft_entry barrier{1, RAFT_BARRIER, {nothing.data(), nothing.size()}, nullptr};
   EXPECT_TRUE(log.append({&barrier, 1}));
+  log.poll();
   log.set_vote(9, 3);
   storages.log.limit(1 << 20);
   EXPECT_TRUE(log.has_room({&command, 1}));
   EXPECT_TRUE(log.append({&command, 1}));
+  log.poll();
   RaftLog again(storages.log, storages.snapshot);
   EXPECT_EQ(entries_of(again).size(), 3u);
   EXPECT_EQ(again.term(), 9u);
