@@ -131,7 +131,7 @@ class RaftIo {
   void set_callbacks();
   bool admit(DecodedMessage& decoded, Picos asked);
   void spare_entries(raft_append_entries& message);
-  void complete_appends(std::uint64_t upto, int status);
+  void complete_appends(std::uint64_t upto);
   void complete_snapshots();
 
   RaftLog& log_;

@@ -17,7 +17,8 @@ unsigned library_time(Picos time) {
 // Of the entries before a snapshot this share stays, for followers that are a little behind.
 constexpr std::uint32_t kTrailingShare = 8;
 constexpr std::uint64_t kPlantEvery = 16;  // planted bugs happen at one of so many requests
-constexpr std::size_t kDoubleAfter = 4;    // requests between a PUT and its second copy
+constexpr std::size_t kDoubleAfter =
+    5;  // planted PUTs wait before the first is applied again: concurrent PUTs are over
 
 StoreRequest parse(std::span<const std::byte> bytes) {
   StoreRequest request{.op = StoreOp{}};
@@ -177,7 +178,7 @@ void Replica::finish(Proposal& proposal, int status, const StoreAnswer* applied)
 void Replica::plant_double(std::span<const std::byte> bytes, Picos now) {
   if (bytes.size() != sizeof(StoreRequest)) return;
   if (++planted_ % kPlantEvery == 0) doubles_.emplace_back(bytes.begin(), bytes.end());
-  if (planted_ % kPlantEvery == kDoubleAfter && !doubles_.empty()) {
+  if (doubles_.size() == kDoubleAfter) {
     propose({}, doubles_.front(), now);
     doubles_.pop_front();
   }

@@ -136,6 +136,17 @@ TEST(Replica, KeepsPutsWhenTheLeaderIsKilled) {
   expect_equal_states(cluster);
 }
 
+// The library has requests on their way when it is closed.
+TEST(Replica, EndsInTheMiddleOfAppends) {
+  RaftCluster cluster({});
+  const std::uint64_t session = begin(cluster);
+  const raft_id leader = cluster.leader();
+  for (std::uint64_t i = 1; i <= 5; ++i) cluster.ask(leader, put_request(session, i, 1, i));
+  cluster.node(leader).kill();
+  cluster.start(leader);
+  expect_equal_states(cluster);
+}
+
 TEST(Replica, SurvivesTheEndOfAllReplicas) {
   RaftCluster cluster({.snapshot_every = 40});
   const std::uint64_t session = begin(cluster);
