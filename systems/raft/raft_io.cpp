@@ -10,6 +10,8 @@ namespace verbscope {
 
 namespace {
 
+constexpr int kMessageBits = 36;  // of the number of a message in a start of its sender
+
 // TimeoutNow has no callback.
 void finish(raft_io_send* request, int status) {
   if (request->cb != nullptr) request->cb(request, status);
@@ -18,7 +20,11 @@ void finish(raft_io_send* request, int status) {
 }  // namespace
 
 RaftIo::RaftIo(RaftLog& log, RaftNetwork& network, const RaftIoOptions& options)
-    : log_(log), network_(network), options_(options), peers_(options.addresses.size()) {
+    : log_(log),
+      network_(network),
+      options_(options),
+      number_(log.next_start() << kMessageBits),
+      peers_(options.addresses.size()) {
   io_.version = 1;
   io_.impl = this;
   set_callbacks();
@@ -112,10 +118,13 @@ int RaftIo::bootstrap(const raft_configuration& configuration) {
 
 int RaftIo::send(raft_io_send* request, const raft_message& message, raft_io_send_cb done) {
   const bool result = message.type == RAFT_IO_APPEND_ENTRIES_RESULT;
-  MessageNotes notes{.probe = result && current_.probe, .full = result && full_};
-  const std::size_t bytes = encoded_bytes(message);
-  std::byte* const to = network_.prepare(message.server_id, bytes, result);
-  if (to == nullptr) return RAFT_NOCONNECTION;
+  std::byte* const to = network_.prepare(message.server_id, encoded_bytes(message),
+                                         result ? MessageOrder::answer : MessageOrder::in_order);
+  if (to == nullptr) {
+    if (message.type == RAFT_IO_APPEND_ENTRIES) probe(message.server_id);  // so that it still follows
+    return RAFT_NOCONNECTION;
+  }
+  const MessageNotes notes{.probe = result && current_.probe, .full = result && full_, .number = ++number_};
   if (result && current_.appends && message.append_entries_result.rejected == 0) {
     raft_message less = message;
     raft_index& last = less.append_entries_result.last_log_index;
@@ -206,8 +215,8 @@ void RaftIo::complete_snapshots() {
   }
 }
 
-// The library frees what its requests refer to in their callbacks. It has no state any more, so that it makes nothing of
-// an append that ends. With an error it would truncate its log at each one, and 0.15 fails at the second.
+// The library frees what its requests refer to in their callbacks. It has no state any more, so that it makes nothing
+// of an append that ends. With an error it would truncate its log at each one, and 0.15 fails at the second.
 void RaftIo::close(raft_io_close_cb done) {
   tick_ = nullptr;
   receive_ = nullptr;
@@ -241,6 +250,11 @@ void RaftIo::receive(std::span<const std::byte> bytes, Picos now, Picos asked) {
 // What this class does with a message before the library sees it. False: the library must not.
 bool RaftIo::admit(DecodedMessage& decoded, Picos asked) {
   raft_message& message = decoded.message;
+  if (message.type != RAFT_IO_APPEND_ENTRIES_RESULT && !decoded.notes.probe) {
+    std::uint64_t& last = peers_[message.server_id - 1].last;
+    if (decoded.notes.number <= last) return false;
+    last = decoded.notes.number;
+  }
   if (message.type == RAFT_IO_REQUEST_VOTE) return now_ >= vote_at_;
   if (message.type == RAFT_IO_APPEND_ENTRIES) {
     raft_append_entries& m = message.append_entries;
@@ -268,18 +282,20 @@ void RaftIo::spare_entries(raft_append_entries& message) {
 }
 
 void RaftIo::probe() {
+  for (raft_id to = 1; to <= peers_.size(); ++to) {
+    if (to != id_) probe(to);
+  }
+}
+
+void RaftIo::probe(raft_id to) {
   raft_message message{};
   message.type = RAFT_IO_APPEND_ENTRIES;
   message.append_entries = {log_.term(), 0, 0, 0, nullptr, 0};
-  const std::size_t bytes = encoded_bytes(message);
-  for (raft_id to = 1; to <= peers_.size(); ++to) {
-    if (to == id_) continue;
-    std::byte* const memory = network_.prepare(to, bytes, false);
-    if (memory == nullptr) continue;
-    encode(message, id_, {.probe = true}, memory);
-    charge(options_.costs.message);
-    network_.send(0);
-  }
+  std::byte* const memory = network_.prepare(to, encoded_bytes(message), MessageOrder::any);
+  if (memory == nullptr) return;
+  encode(message, id_, {.probe = true}, memory);
+  charge(options_.costs.message);
+  network_.send(0);
 }
 
 Picos RaftIo::majority_contact() const {

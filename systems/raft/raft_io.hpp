@@ -7,6 +7,9 @@
 // - A follower without space takes no entries, but still follows, and says so in its results. A result says no more
 // than
 //   the message that it answers: C-Raft 0.15 reports the end of the log, which may be a rest of an earlier term then.
+// - Messages that arrive after later ones of their sender are dropped, as if they were lost: C-Raft 0.15 takes entries
+// that
+//   its snapshot has for new ones.
 // - A replica that was started votes after one election time-out only. It may have promised an earlier leader not to.
 #pragma once
 
@@ -26,13 +29,19 @@
 
 namespace verbscope {
 
+enum class MessageOrder : std::uint8_t {
+  in_order,  // not while an earlier message is still on its way in parts
+  any,
+  answer,  // to an earlier message of that replica, if there is one; in any order
+};
+
 // Takes messages to the other replicas. They may be lost, reordered or repeated.
 class RaftNetwork {
  public:
   virtual ~RaftNetwork() = default;
-  // Memory for a message of `bytes` bytes; null if there is no connection. send() follows at once. `result`: it may
-  // answer a request of that replica.
-  virtual std::byte* prepare(raft_id to, std::size_t bytes, bool result) = 0;
+  // Memory for a message of `bytes` bytes; null if there is no connection, or an earlier message in the way. send()
+  // follows at once.
+  virtual std::byte* prepare(raft_id to, std::size_t bytes, MessageOrder order) = 0;
   // Sends the prepared message. RaftIo::sent() follows later, in no call of RaftIo.
   virtual void send(std::uint64_t tag) = 0;
 };
@@ -108,6 +117,7 @@ class RaftIo {
   struct Peer {
     Picos contact{0};
     bool full = false;
+    std::uint64_t last = 0;  // number of the last message
   };
   // The message in receive().
   struct Current {
@@ -129,6 +139,7 @@ class RaftIo {
   void close(raft_io_close_cb done);
   int random(int low, int high) const;
   void set_callbacks();
+  void probe(raft_id to);
   bool admit(DecodedMessage& decoded, Picos asked);
   void spare_entries(raft_append_entries& message);
   void complete_appends(std::uint64_t upto);
@@ -139,6 +150,7 @@ class RaftIo {
   RaftIoOptions options_;
   raft_io io_{};
   raft_id id_ = 0;
+  std::uint64_t number_;  // of the last message
   raft_io_tick_cb tick_ = nullptr;
   raft_io_recv_cb receive_ = nullptr;
   Picos now_{0};

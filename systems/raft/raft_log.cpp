@@ -136,6 +136,11 @@ void RaftLog::set_vote(std::uint64_t term, std::uint64_t voted_for) {
   voted_for_ = voted_for;
 }
 
+std::uint64_t RaftLog::next_start() {
+  set_vote(term_, voted_for_);
+  return vote_number_;
+}
+
 void RaftLog::read_snapshot() {
   if (snapshot_.size() == 0) return;
   std::vector<std::byte> data;

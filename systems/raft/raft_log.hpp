@@ -34,6 +34,8 @@ class RaftLog {
   std::uint64_t voted_for() const { return voted_for_; }
   // Durable when it returns. Needs no space.
   void set_vote(std::uint64_t term, std::uint64_t voted_for);
+  // A number that is larger than those of earlier calls, also before a restart.
+  std::uint64_t next_start();
 
   // The numbers of the entries: from first() to next() - 1.
   std::uint64_t first() const { return next_ - places_.size(); }

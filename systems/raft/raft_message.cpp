@@ -17,7 +17,7 @@ constexpr unsigned kDisrupt = 8;
 constexpr unsigned kPreVote = 16;
 constexpr unsigned kPreVoteUnknown = 32;
 
-// Results are short, so that an adapter can send them inline. Other messages have a third word after the head.
+// Results are short, so that an adapter can send them inline. Other messages have a Tail after the head.
 struct Head {
   std::uint8_t type = 0;
   std::uint8_t flags = 0;
@@ -38,9 +38,13 @@ struct ServerHead {
   std::uint32_t role = 0;
   std::uint32_t address_bytes = 0;
 };
+struct Tail {
+  std::uint64_t word = 0;
+  std::uint64_t number = 0;
+};
 constexpr std::size_t kMostServers = 64;
 
-bool has_third_word(unsigned type) {
+bool has_tail(unsigned type) {
   return type != RAFT_IO_APPEND_ENTRIES_RESULT;
 }
 
@@ -88,13 +92,19 @@ bool decode_snapshot(std::span<const std::byte> from, raft_install_snapshot& mes
   return true;
 }
 
-bool decode_body(const Head& head, std::span<const std::byte> from, raft_message& m) {
-  std::uint64_t third = 0;
-  if (has_third_word(head.type) && !take(from, third)) return false;
+bool decode_body(const Head& head, std::span<const std::byte> from, DecodedMessage& decoded) {
+  raft_message& m = decoded.message;
+  Tail tail;
+  if (has_tail(head.type) && !take(from, tail)) return false;
+  decoded.notes.number = tail.number;
   switch (head.type) {
     case RAFT_IO_REQUEST_VOTE:
-      m.request_vote = {
-          head.term, head.words[0], head.words[1], third, (head.flags & kDisrupt) != 0, (head.flags & kPreVote) != 0};
+      m.request_vote = {head.term,
+                        head.words[0],
+                        head.words[1],
+                        tail.word,
+                        (head.flags & kDisrupt) != 0,
+                        (head.flags & kPreVote) != 0};
       return from.empty();
     case RAFT_IO_REQUEST_VOTE_RESULT:
       m.request_vote_result = {
@@ -102,13 +112,13 @@ bool decode_body(const Head& head, std::span<const std::byte> from, raft_message
           (head.flags & kPreVoteUnknown) != 0 ? raft_tribool_unknown : TO_RAFT_TRIBOOL((head.flags & kPreVote) != 0)};
       return from.empty();
     case RAFT_IO_APPEND_ENTRIES:
-      m.append_entries = {head.term, head.words[0], head.words[1], third, nullptr, 0};
+      m.append_entries = {head.term, head.words[0], head.words[1], tail.word, nullptr, 0};
       return decode_entries(from, head.entries, m.append_entries);
     case RAFT_IO_APPEND_ENTRIES_RESULT:
       m.append_entries_result = {head.term, head.words[0], head.words[1]};
       return from.empty();
     case RAFT_IO_INSTALL_SNAPSHOT:
-      m.install_snapshot = {head.term, head.words[0], head.words[1], {}, third, {}};
+      m.install_snapshot = {head.term, head.words[0], head.words[1], {}, tail.word, {}};
       return decode_snapshot(from, m.install_snapshot);
     case RAFT_IO_TIMEOUT_NOW:
       m.timeout_now = {head.term, head.words[0], head.words[1]};
@@ -156,7 +166,7 @@ bool decode(std::span<const std::byte>& from, raft_configuration& configuration)
 }
 
 std::size_t encoded_bytes(const raft_message& message) {
-  std::size_t bytes = sizeof(Head) + (has_third_word(message.type) ? sizeof(std::uint64_t) : 0);
+  std::size_t bytes = sizeof(Head) + (has_tail(message.type) ? sizeof(Tail) : 0);
   if (message.type == RAFT_IO_APPEND_ENTRIES) {
     for (unsigned i = 0; i < message.append_entries.n_entries; ++i) {
       bytes += sizeof(EntryHead) + message.append_entries.entries[i].buf.len;
@@ -175,7 +185,7 @@ void encode(const raft_message& message, raft_id sender, const MessageNotes& not
     head.term = term;
     head.words[0] = a;
     head.words[1] = b;
-    if (has_third_word(message.type)) body = put(body, c);
+    if (has_tail(message.type)) body = put(body, Tail{c, notes.number});
   };
   switch (message.type) {
     case RAFT_IO_REQUEST_VOTE: {
@@ -236,7 +246,7 @@ std::optional<DecodedMessage> decode(std::span<const std::byte> from) {
   decoded.message.type = head.type;
   decoded.message.server_id = head.sender;
   decoded.notes = {.probe = (head.flags & kProbe) != 0, .full = (head.flags & kFull) != 0};
-  if (decode_body(head, from, decoded.message)) return decoded;
+  if (decode_body(head, from, decoded)) return decoded;
   release(decoded.message);
   return std::nullopt;
 }

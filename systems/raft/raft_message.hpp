@@ -14,6 +14,8 @@ namespace verbscope {
 struct MessageNotes {
   bool probe = false;  // a heartbeat of RaftIo, or the answer to one: not for the library of the leader
   bool full = false;   // a result: the sender's log has no space
+  // In the order of sending, also over restarts of the sender. Results have none.
+  std::uint64_t number = 0;
 };
 
 std::size_t encoded_bytes(const raft_configuration& configuration);

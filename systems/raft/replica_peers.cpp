@@ -38,9 +38,9 @@ ReplicaPeers::Call& ReplicaPeers::new_call() {
   return call;
 }
 
-std::byte* ReplicaPeers::prepare(raft_id to, std::size_t bytes, bool result) {
+std::byte* ReplicaPeers::prepare(raft_id to, std::size_t bytes, MessageOrder order) {
   Peer& peer = peers_[to - 1];
-  while (result && bytes <= kResponse && !peer.asks.empty()) {
+  while (order == MessageOrder::answer && bytes <= kResponse && !peer.asks.empty()) {
     const RpcHandle ask = peer.asks.front();
     peer.asks.pop_front();
     if (MessageBuffer* const response = thread_.response(ask, static_cast<std::uint32_t>(bytes))) {
@@ -49,8 +49,8 @@ std::byte* ReplicaPeers::prepare(raft_id to, std::size_t bytes, bool result) {
     }
   }
   if (!peer.session || peer.calls.size() >= kMostCalls) return nullptr;
+  if (order == MessageOrder::in_order && peer.sends_parts) return nullptr;
   const bool cut = bytes + sizeof(Part) > kPart;
-  if (cut && peer.sends_parts) return nullptr;
   Call& call = new_call();
   call.to = to;
   call.message = ++messages_;

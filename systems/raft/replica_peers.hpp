@@ -28,7 +28,7 @@ class ReplicaPeers final : public RaftNetwork {
   ReplicaPeers(const ReplicaPeers&) = delete;
   ReplicaPeers& operator=(const ReplicaPeers&) = delete;
 
-  std::byte* prepare(raft_id to, std::size_t bytes, bool result) override;
+  std::byte* prepare(raft_id to, std::size_t bytes, MessageOrder order) override;
   void send(std::uint64_t tag) override;
 
   // Before RaftIo::poll(): reports what was delivered, and opens sessions.

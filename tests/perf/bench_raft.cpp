@@ -38,7 +38,7 @@ class Node final : public RaftNetwork {
         },
         this);
   }
-  std::byte* prepare(raft_id to, std::size_t bytes, bool) override {
+  std::byte* prepare(raft_id to, std::size_t bytes, MessageOrder) override {
     to_ = to;
     message_.resize(bytes);
     return message_.data();

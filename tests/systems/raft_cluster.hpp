@@ -22,7 +22,7 @@ class RaftTestNode final : public RaftNetwork {
  public:
   RaftTestNode(RaftCluster& cluster, raft_id id) : cluster_(cluster), id_(id) {}
 
-  std::byte* prepare(raft_id to, std::size_t bytes, bool result) override;
+  std::byte* prepare(raft_id to, std::size_t bytes, MessageOrder order) override;
   void send(std::uint64_t tag) override;
   void start(const ReplicaOptions& options);
   void kill() {
@@ -190,10 +190,10 @@ class RaftCluster {
   std::vector<std::unique_ptr<RaftTestNode>> nodes_;
 };
 
-inline std::byte* RaftTestNode::prepare(raft_id to, std::size_t bytes, bool result) {
+inline std::byte* RaftTestNode::prepare(raft_id to, std::size_t bytes, MessageOrder order) {
   if (cut) return nullptr;
   to_ = to;
-  result_ = result;
+  result_ = order == MessageOrder::answer;
   message_.assign(bytes, std::byte{0});
   return message_.data();
 }
