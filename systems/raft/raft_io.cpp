@@ -89,7 +89,9 @@ void RaftIo::set_callbacks() {
   io_.random = [](raft_io* io, int low, int high) { return of(io).random(low, high); };
 }
 
+// Replica 1 begins the first election of a new cluster, so that it leads if nothing fails.
 int RaftIo::random(int low, int high) const {
+  if (log_.next() <= 2) return id_ == 1 ? low : high - 1;
   return low + static_cast<int>(options_.random() % static_cast<std::uint64_t>(std::max(high - low, 1)));
 }
 
@@ -133,7 +135,7 @@ int RaftIo::send(raft_io_send* request, const raft_message& message, raft_io_sen
   } else {
     encode(message, id_, notes, to);
   }
-  charge(options_.costs.message);
+  charge(options_.costs.send);
   request->cb = done;
   sending_.push_back(request);
   network_.send(reinterpret_cast<std::uint64_t>(request));
@@ -241,7 +243,7 @@ void RaftIo::receive(std::span<const std::byte> bytes, Picos now, Picos asked) {
   }
   raft_message& message = decoded->message;
   if (receive_ == nullptr || !admit(*decoded, asked)) return release(message);
-  charge(options_.costs.message);
+  charge(options_.costs.receive);
   message.server_address = options_.addresses[message.server_id - 1].c_str();
   receive_(&io_, &message);
   current_ = {};
@@ -294,7 +296,7 @@ void RaftIo::probe(raft_id to) {
   std::byte* const memory = network_.prepare(to, encoded_bytes(message), MessageOrder::any);
   if (memory == nullptr) return;
   encode(message, id_, {.probe = true}, memory);
-  charge(options_.costs.message);
+  charge(options_.costs.send);
   network_.send(0);
 }
 

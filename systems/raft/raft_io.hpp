@@ -46,13 +46,18 @@ class RaftNetwork {
   virtual void send(std::uint64_t tag) = 0;
 };
 
-// The computing time of a replica on a simulated machine; a host spends its own. Measured with the `raft` benchmark of
-// tests/perf on a Xeon at 2.0 GHz, and rounded.
+// The computing time of a replica on a simulated machine; a host spends its own. Instructions of tests/perf/bench_raft
+// (callgrind, C-Raft 0.15), at 6 per ns: the rate of poll_call_ns in the profiles.
 struct RaftCosts {
-  Picos message{150'000};           // C-Raft takes or makes a message
-  Picos entry{100'000};             // an entry is appended, with its checksum
-  Picos apply{100'000};             // a command is applied: two lines from DRAM
+  Picos propose{380'000};           // C-Raft takes a command
+  Picos send{100'000};              // it makes a message, which is encoded
+  Picos receive{250'000};           // a message is decoded, and it takes it
+  Picos entry{170'000};             // an entry is written, with its checksum
+  Picos apply{75'000};              // a command is applied, or a GET is looked up
+  Picos access{90'000};             // a line of the store from DRAM: dram_ns of the profiles; two per command or GET
   double copy_bytes_per_ns = 12.2;  // of snapshots (RpcCosts)
+
+  Picos look_up() const { return apply + 2 * access; }
 };
 
 constexpr std::size_t kMostReplicas = 9;

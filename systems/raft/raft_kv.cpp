@@ -34,8 +34,8 @@ class RaftKv final : public Service {
   void serve(ServiceThread& thread) override;
   void call(ServiceThread& thread) override;
   void script(SimFaults& cluster) override;
-  Json result();
-  std::string summary(const Json& result) const;
+  Json result() override;
+  std::string summary(const Json& result) const override;
 
  private:
   // What one machine keeps when its process ends.
@@ -251,13 +251,14 @@ void RaftKv::call(ServiceThread& thread) {
                    warmup_.value_or(simulated ? Picos(std::chrono::milliseconds(1)) : std::chrono::seconds(1)));
   if (number == 0) reports(thread, true);
   client.clear_counts();
+  thread.begin_interval();
   const Picos begin = thread.now();
   client.run_until(begin +
                    duration_.value_or(simulated ? Picos(std::chrono::milliseconds(10)) : std::chrono::seconds(10)));
+  thread.end_interval();
   merge(client.counts(), thread.now() - begin);
   if (number == 0) measured_.replicas = reports(thread, false);
   client.drain();
-  if (number == 0) fmt::print("{}", summary(result()));
 }
 
 void RaftKv::merge(const StoreClientCounts& counts, Picos time) {
@@ -289,7 +290,9 @@ void RaftKv::script(SimFaults& cluster) {
 Json RaftKv::result() {
   const StoreClientCounts& all = measured_.counts;
   if (all.wrong > 0) fail("{} GETs returned values that no PUT writes", all.wrong);
-  Json json{{"rate_mops", measured_.ops_per_s * 1e-6}, {"put_mops", measured_.puts_per_s * 1e-6}};
+  Json json{{"rate_mops", measured_.ops_per_s * 1e-6},
+            {"window_ops", all.puts + all.gets},
+            {"put_mops", measured_.puts_per_s * 1e-6}};
   json.update((all.put_latency.count() > 0 ? all.put_latency : all.get_latency).to_json("lat"));
   json.update(all.get_latency.to_json("get"));
   ReplicaReport leader;
@@ -317,6 +320,7 @@ Json RaftKv::result() {
 }
 
 std::string RaftKv::summary(const Json& result) const {
+  if (measured_.clients == 0) return {};  // a replica
   std::string text = fmt::format("{:.3f} Mops: {:.3f} Mops PUTs\n", result.at("rate_mops").get<double>(),
                                  result.at("put_mops").get<double>());
   for (const auto& [name, key] : {std::pair{put_percent_ > 0 ? "PUTs" : "GETs", "lat"}, std::pair{"GETs", "get"},

@@ -83,7 +83,7 @@ void Replica::set_callbacks() {
         std::copy_n(old, kStoreValue, self.before_[request.key].begin());
     }
     self.applied_ = self.store_.apply(bytes);
-    self.io_.charge(self.options_.io.costs.apply);
+    self.io_.charge(self.options_.io.costs.look_up());
     *result = &self.applied_;
     return 0;
   };
@@ -159,6 +159,7 @@ int Replica::propose(const RpcHandle& handle, std::span<const std::byte> bytes, 
     return error;
   }
   free_.pop_back();
+  io_.charge(options_.io.costs.propose);
   return 0;
 }
 
@@ -204,7 +205,7 @@ void Replica::serve(const Read& read) {
   }
   result.found = value != nullptr;
   if (result.found) std::copy_n(value, kStoreValue, result.value.begin());
-  io_.charge(options_.io.costs.apply);
+  io_.charge(options_.io.costs.look_up());
   ++counts_.gets;
   answer(read.handle, result);
 }

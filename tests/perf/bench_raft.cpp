@@ -23,8 +23,8 @@ class Node final : public RaftNetwork {
   Node(std::vector<std::unique_ptr<Node>>& nodes, raft_id id) : nodes_(nodes) {
     ReplicaOptions options{.id = id,
                            .io = {.addresses = {"1", "2", "3"},
-                                  .election = std::chrono::milliseconds(id == 1 ? 1 : 100),
-                                  .heartbeat = std::chrono::microseconds(100),
+                                  .election = std::chrono::microseconds(id == 1 ? 20 : 100'000),
+                                  .heartbeat = std::chrono::microseconds(10),
                                   .random = [this] { return random_(); },
                                   .compute = [](Picos) {}},
                            .keys = kKeys,
