@@ -74,18 +74,18 @@ class Script {
 
   void killed(std::uint32_t replica, Picos during) {
     cluster_.kill(replica);
-    lost_ = replica;
-    await_leader("after a replica was killed");
-    wait(during);
+    without(replica, during, "after a replica was killed");
     cluster_.restart(replica);
-    lost_.reset();
   }
   void cut(std::uint32_t replica, Picos during) {
     cluster_.cut(replica);
-    lost_ = replica;
-    await_leader("after a replica was cut off");
-    wait(during);
+    without(replica, during, "after a replica was cut off");
     cluster_.join(replica);
+  }
+  void without(std::uint32_t replica, Picos during, const char* when) {
+    lost_ = replica;
+    await_leader(when);
+    wait(during);
     lost_.reset();
   }
 

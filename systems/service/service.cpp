@@ -105,6 +105,8 @@ int run_with_arguments(Service& service, int argc, char** argv) {
   add_options(table, options, timeout, rto);
   table.group("Options of this service");
   service.options(table);
+  bool list_options = false;
+  app.add_flag("--describe", list_options, "print the options as JSON and end")->group("Help");
   std::string hosts;
   app.add_option("host", hosts,
                  "name or address of the server (HOST[:PORT],... of several); without it, this process serves");
@@ -113,6 +115,10 @@ int run_with_arguments(Service& service, int argc, char** argv) {
                   "The first command simulates. For devices, run the second on HOST, then the third.",
                   description.name, description.example));
   parse_args(app, argc, argv);
+  if (list_options) {
+    print_text(stdout, dump_json(table.describe(description.name, description.summary, description.example)) + "\n");
+    return 0;
+  }
   options.timeout = timeout.value_or(options.timeout);
   options.rpc.rto = rto.value_or(options.rpc.rto);
   run_recorded(service, options, hosts, table, {argv, argv + argc});
