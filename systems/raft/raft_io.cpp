@@ -211,6 +211,7 @@ void RaftIo::complete_snapshots() {
       request->cb(request, stored == RaftLog::Stored::yes ? 0 : RAFT_NOSPACE);
     }
   }
+  if (storing_ != nullptr) return;  // another thread may replace what would be loaded
   for (raft_io_snapshot_get* request : std::exchange(loading_, {})) {
     raft_snapshot* const snapshot = log_.load_snapshot();
     request->cb(request, snapshot, snapshot != nullptr ? 0 : RAFT_NOTFOUND);

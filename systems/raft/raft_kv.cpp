@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/error.hpp"
@@ -23,6 +24,8 @@ namespace {
 
 constexpr std::uint64_t kUsualKeys = 1'000'000;
 constexpr std::uint32_t kReportBytes = 1 << 16;
+constexpr std::string_view kFile = "file:";
+constexpr Picos kLongestElection = std::chrono::minutes(10);
 
 class RaftKv final : public Service {
  public:
@@ -30,7 +33,7 @@ class RaftKv final : public Service {
     return {"raft_kv", "Measures a store that is replicated by Raft.", "--puts 50"};
   }
   void options(OptionTable& table) override;
-  std::uint32_t servers() const override { return static_cast<std::uint32_t>(addresses().size()); }
+  std::uint32_t servers() const override;
   void serve(ServiceThread& thread) override;
   void call(ServiceThread& thread) override;
   void script(SimFaults& cluster) override;
@@ -93,7 +96,7 @@ class RaftKv final : public Service {
 };
 
 void RaftKv::options(OptionTable& table) {
-  table.text("--replicas", replicas_, "3 or 5, or a list HOST[:PORT],HOST[:PORT],...",
+  table.text("--replicas", replicas_, "1, 3 or 5, or a list HOST[:PORT],HOST[:PORT],...",
              "sim: number of replicas; on a device, the addresses of all, at each replica");
   table.integer("--replica", replica_, 0u, static_cast<std::uint32_t>(kMostReplicas),
                 "on a device: run the replica with this number in --replicas, from 1 on");
@@ -124,13 +127,30 @@ void RaftKv::options(OptionTable& table) {
                "tests: replicas make this error at some requests");
 }
 
+// Called before anything runs: refuses what does not fit together.
+std::uint32_t RaftKv::servers() const {
+  const auto replicas = static_cast<std::uint32_t>(addresses().size());
+  if (replicas < 3 && !parse_faults(faults_).empty()) {
+    fail_usage("--faults {}: a fault leaves no majority of {} replicas; give --replicas 3 or 5", faults_, replicas);
+  }
+  if (election() > kLongestElection) {
+    fail_usage("--election {:g} s: at most {:g} s", to_seconds(election()), to_seconds(kLongestElection));
+  }
+  if (2 * heartbeat() > election()) {
+    fail_usage("--heartbeat {:g} s: at most half of --election ({:g} s)", to_seconds(heartbeat()),
+               to_seconds(election()));
+  }
+  if (log_ != "dram" && !log_.starts_with(kFile)) fail_usage("--log {}: expected dram or file:PATH", log_);
+  return replicas;
+}
+
 // In the simulator the machines' names, of which only the number counts here.
 std::vector<std::string> RaftKv::addresses() const {
   std::vector<std::string> list;
   std::uint32_t number = 0;
   const char* const end = replicas_.data() + replicas_.size();
   if (const auto [read, error] = std::from_chars(replicas_.data(), end, number); error == std::errc() && read == end) {
-    if (number != 1 && number != 3 && number != 5) fail_usage("--replicas {}: expected 3 or 5", replicas_);
+    if (number != 1 && number != 3 && number != 5) fail_usage("--replicas {}: expected 1, 3 or 5", replicas_);
     for (std::uint32_t i = 0; i < number; ++i) list.push_back(fmt::format("node{}", i));
     return list;
   }
@@ -182,11 +202,10 @@ void RaftKv::serve(ServiceThread& thread) {
     fail_usage("--replica {}: expected a number from 1 to {}, the place of this process in --replicas", replica_,
                all.size());
   }
-  const bool in_file = log_.starts_with("file:");
-  if (!in_file && log_ != "dram") fail_usage("--log {}: expected dram or file:PATH", log_);
+  const bool in_file = log_.starts_with(kFile);
   // A file in shared memory outlives the process, as DRAM outlives it, but not the machine.
   const std::string path =
-      in_file ? log_.substr(5) : fmt::format("/dev/shm/raft_kv.{}.{}", getuid(), all[replica_ - 1]);
+      in_file ? log_.substr(kFile.size()) : fmt::format("/dev/shm/raft_kv.{}.{}", getuid(), all[replica_ - 1]);
   FileStorage log(path, in_file), snapshot(path + ".snapshot", in_file);
   run_replica(thread, log, snapshot, replica_, all);
 }

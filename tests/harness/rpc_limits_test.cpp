@@ -38,7 +38,8 @@ TEST_P(RpcLimits, AreNamed) {
 // - One thread and 64 clients; with DRAM of 2 us it waits for memory only. Half of the requests for one worker, or one
 //   request at a time. 14 threads can do 25 M requests a second, and the adapter takes 21.8 M.
 // - A loss costs 5 ms, and a request of 1 MB at a loss of 0.1 % loses a packet or two and takes 0.1 ms without.
-// - The leader of three replicas has 1.6 us of work for each PUT, and 64 are outstanding. With one, it waits for messages.
+// - The leader of three replicas has 1.6 us of work for each PUT, and 64 are outstanding. With one, it waits for
+// messages.
 INSTANTIATE_TEST_SUITE_P(
     , RpcLimits,
     testing::Values(

@@ -316,6 +316,12 @@ def as_asked():
         yield Case(f"usual_window_{program}", (program, *SIM, "--tx_depth", "8", "--out_json_file", "-"), 0, prints='"window":8,')
     yield Case("qp_beside_connections", ("qp_scaling", *SIM, "--connections", "8", "--qp", "4"), 2, says="--qp 4")
     yield Case("visibility_of_gigabytes", ("write_visibility", *SIM, "--size", "2147483648"), 2, says="--size 2147483648: .*16 to 1048576")
+    for name, words, says in (("replicas", ("--replicas", "2"), "--replicas 2: expected 1, 3 or 5"), ("list", ("--replicas", "a,,b"), "expected HOST"),
+                              ("faults", ("--faults", "flood"), "--faults flood: expected none, random, or a list"),
+                              ("faults_alone", ("--replicas", "1", "--faults", "random"), "no majority of 1 replicas"),
+                              ("log", ("--log", "disk"), "--log disk: expected dram or file:PATH"), ("file", ("--log", "file:x"), "--log file:x: a simulated machine has no files"),
+                              ("heartbeat", ("--heartbeat", "90ms"), "at most half of --election"), ("election", ("--election", "3000s"), "--election 3000 s: at most 600 s")):
+        yield Case(f"raft_{name}", ("raft_kv", "--fabric", "sim:cib", *words), 2, says=says)
     yield Case("gbits_alone", ("send_rate", *SIM, "--report_gbits"), 0, prints="Gb/s")
     yield Case("connections_uneven", ("qp_scaling", *SIM, "--connections", "1000", "--threads", "3"), 2, says="give --connections 999 or 1002")
     yield Case("connections_few", ("qp_scaling", *SIM, "--connections", "10", "--clients", "20"), 2, says="give --connections 20, or --clients 10")
