@@ -41,13 +41,13 @@ void add_workers(const Record& record, std::vector<Load>& server) {
   const std::optional<double> busy = result("workers_busy_share");
   if (!busy || workers < 1) return;
   const double others = number_at(record.config, "threads").value_or(0) - workers;
+  // If all machines serve, each as many requests as it has answered.
+  const double served = result("served_mops").value_or(result("rate_mops").value_or(0));
   double ns = 0;
   for (const Json& each : record.result.value("cpu_ns_per_request", Json::object())) ns += each.get<double>();
   for (Load& load : server) {
     if (load.resource != Resource::cpu || *busy < load.utilisation - kMostOfTheTime / 10 || others < 1) continue;
-    load = {.resource = load.resource,
-            .node = load.node,
-            .utilisation = std::min(1.0, ns * result("served_mops").value_or(0) * 1e-3 / others)};
+    load = {.resource = load.resource, .node = load.node, .utilisation = std::min(1.0, ns * served * 1e-3 / others)};
   }
   server.push_back({.resource = Resource::workers, .node = "server", .utilisation = *busy});
 }
