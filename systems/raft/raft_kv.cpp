@@ -230,6 +230,7 @@ std::vector<ReplicaReport> RaftKv::reports(ServiceThread& thread, bool clear) co
     thread.disconnect(session);
     while (!over && thread.pass()) {
     }
+    if (!over) thread.finish();  // the process is to end
     if (over == RpcStatus::answered) {
       all.push_back(ReplicaReport::from_json({reinterpret_cast<const char*>(response.data), response.bytes}));
     }

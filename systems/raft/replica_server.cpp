@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/error.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 
@@ -77,6 +78,7 @@ void ReplicaServer::poll() {
   peers_.answer_rest();
   thread_.wake_by(replica_.wake_at());
   say_if_full();
+  say_if_leader();
 }
 
 void ReplicaServer::answer(void* server, const RpcHandle& handle, const StoreAnswer& content) {
@@ -116,6 +118,14 @@ void ReplicaServer::say_if_full() {
                said_full_ ? "replica %llu: no space left for the log %s: it takes no PUTs\n"
                           : "replica %llu: the log %s has space again\n",
                id_, log_name_.c_str());
+}
+
+// For those who watch the process. A simulated replica has no output of its own.
+void ReplicaServer::say_if_leader() {
+  const std::uint64_t term = replica_.library().current_term;
+  if (!replica_.leads() || term == said_leader_ || !thread_.servers().empty()) return;
+  said_leader_ = term;
+  print_text(stdout, fmt::format("replica {} leads in term {}\n", id_, term));
 }
 
 }  // namespace verbscope

@@ -46,6 +46,7 @@ class ReplicaServer {
   static void answer(void* server, const RpcHandle& handle, const StoreAnswer& content);
   void report(const RpcRequest& request);
   void say_if_full();
+  void say_if_leader();
 
   ServiceThread& thread_;
   const std::string log_name_;
@@ -53,7 +54,8 @@ class ReplicaServer {
   ReplicaPeers peers_;
   Replica replica_;
   bool said_full_ = false;
-  Picos since_{0};  // when the counts were cleared
+  std::uint64_t said_leader_ = 0;  // term
+  Picos since_{0};                 // when the counts were cleared
   Picos busy_{0};
 };
 

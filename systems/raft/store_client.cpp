@@ -61,6 +61,7 @@ void StoreClient::run_until(Picos end) {
 void StoreClient::drain() {
   while (step() && thread_.pass()) {
   }
+  thread_.finish();  // no call may end later
 }
 
 // What is to do after a pass. True if operations are outstanding.

@@ -49,7 +49,7 @@ class StoreClient {
   void connect();
   // Makes operations until `end`.
   void run_until(Picos end);
-  // Ends the operations that are outstanding, or gives them up.
+  // Ends the operations that are outstanding, or gives them up, and closes the sessions.
   void drain();
   const StoreClientCounts& counts() const { return counts_; }
   void clear_counts() { counts_ = {}; }
