@@ -4,10 +4,9 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 import time
 
-from support import ADDRESS, DEVICE, BenchmarkTest, Program, listens, wait_for
+from support import ADDRESS, DEVICE, BenchmarkTest, Program, listens, run, wait_for
 
 TESTS = pathlib.Path(os.environ["VERBSCOPE_TESTS"])
 LOST = "1%"  # of the packets, each way
@@ -18,13 +17,6 @@ PATIENCE = ["--rto", "50ms"]
 CABLE = {"rxe1": ("cable1", "10.9.1.1"), "rxe2": ("cable2", "10.9.1.2")}
 RULES = ["pref 100 iif cable1 lookup local", "pref 100 iif cable2 lookup local", "pref 200 to 10.9.1.0/24 lookup 100",
          "pref 300 lookup local"]
-
-
-def run(command):
-    done = subprocess.run(command.split(), check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: {done.stderr}")
-    return done.stdout
 
 
 def mac_of(interface):

@@ -62,6 +62,14 @@ def wait_for(what, condition, limit_s=LIMIT_S):
         time.sleep(0.05)
 
 
+def run(command):
+    """The output of a command, which must succeed."""
+    done = subprocess.run(command.split(), check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(f"{command}: {done.stderr}")
+    return done.stdout
+
+
 def listens(port):
     """Whether some program listens on the TCP port (state 0A in the kernel's table)."""
     wanted = f":{port:04X}"

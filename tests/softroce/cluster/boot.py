@@ -26,7 +26,7 @@ BOOT_LIMIT_S = 240
 def stripped_programs(source, folder):
     """The programs without debug information: a tenth to copy and to hash under emulation."""
     folder.mkdir()
-    for name in ["verbscope", "send_rate", "recv_rate", "write_rate"]:
+    for name in ["verbscope", "send_rate", "recv_rate", "write_rate", "raft_kv"]:
         subprocess.run(["strip", "--strip-debug", "-o", folder / name, pathlib.Path(source) / name], check=True, timeout=60)
     return folder
 

@@ -4,12 +4,15 @@ with a host. boot.py sets CLUSTER, OUT and BIN. The checks run in the order of t
 import json
 import os
 import pathlib
+import shlex
+import shutil
 import signal
 import subprocess
 import time
 import unittest
 
 import jsonschema
+from raft_cluster import RaftCluster
 
 CLUSTER = OUT = BIN = None
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
@@ -24,6 +27,41 @@ FIXED = {"connection": "RC", "size": 64, "warmup": "100ms", "timeout": "60s", "e
 
 def client(name):
     return name.endswith("/send_rate")
+
+
+class RemoteProgram:
+    """A program on a node, with its output in the folder that the node shares."""
+
+    def __init__(self, node, name, *command):
+        self.node, self.name = node, name
+        self.out, self.err, self.status = (node.folder / f"{name}.{stream}" for stream in ("out", "err", "status"))
+        self.out.touch()
+        words = shlex.join(map(str, command))
+        inner = f"echo $$ > /run/verbscope/{name}.pid; VERBSCOPE_SECRET=raft exec {words} > /run/verbscope/{name}.out 2> /run/verbscope/{name}.err"
+        node.run(f"(sh -c {shlex.quote(inner)}; echo $? > /run/verbscope/{name}.status) < /dev/null > /dev/null 2>&1 &")
+
+    def ended(self):
+        return self.status.exists()
+
+    def signal(self, number):
+        self.node.run(f"kill -{number} $(cat /run/verbscope/{self.name}.pid) || true")  # it may have ended
+        deadline = time.monotonic() + LIMIT_S
+        while not self.status.exists() or not self.status.read_text():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited {LIMIT_S} s for an end after signal {number}: {self.describe()}")
+            time.sleep(0.05)
+        return int(self.status.read_text())
+
+    def kill(self):
+        if not self.ended():
+            self.signal(9)
+
+    def stop(self):
+        return self.signal(15)
+
+    def describe(self):
+        texts = [path.read_text(errors="replace")[-2000:] if path.exists() else "" for path in (self.out, self.err, self.status)]
+        return " ".join([self.node.name, self.name, *texts])
 
 
 class Cluster(unittest.TestCase):
@@ -88,6 +126,15 @@ class Cluster(unittest.TestCase):
     def processes(self, node):
         """(process id, path) of every deployed program that runs there."""
         return [line.removeprefix("/proc/").split() for line in node.run(OURS).splitlines()]
+
+    def cut(self):
+        """The network between the machines carries nothing."""
+        for node in CLUSTER.nodes:
+            node.run("modprobe sch_netem && tc qdisc add dev eth1 root netem loss 100%")
+
+    def join(self):
+        for node in CLUSTER.nodes:
+            node.run("tc qdisc del dev eth1 root || true")  # it may be gone
 
     def wait_for_traffic(self, node):
         """Until the client runs on the node, connected: it has sent packets of its own."""
@@ -225,9 +272,8 @@ class Cluster(unittest.TestCase):
     def test_09b_a_network_that_carries_nothing_is_told_by_both(self):
         self.start_sweep(self.sweep(fixed={**FIXED, "connection": "UD", "duration": "1000s"}))
         self.wait_for_traffic(self.server)
-        for node in CLUSTER.nodes:
-            node.run("modprobe sch_netem && tc qdisc add dev eth1 root netem loss 100%")
-            self.addCleanup(node.run, "tc qdisc del dev eth1 root")
+        self.cut()
+        self.addCleanup(self.join)
         start = time.monotonic()
         self.assertEqual(self.finish(), 1, self.said())
         print(f"ended after {time.monotonic() - start:.0f} s")
@@ -237,6 +283,39 @@ class Cluster(unittest.TestCase):
             self.assertRegex(each, r" on node.: 10\.9\.0\..:\d+ stopped responding ")
         self.assertEqual(len(record["result"]["others"]), 1)
         self.assert_nothing_left(*CLUSTER.nodes)
+
+    def test_09c_raft_on_two_machines(self):
+        """Two replicas and the clients on one machine, a replica on the other, which is cut off at the end."""
+        programs = []
+        self.addCleanup(lambda: [program.kill() for program in programs])
+
+        for node in CLUSTER.nodes:  # into memory: the build folder may be hidden there
+            shutil.copy(BIN / "raft_kv", node.folder)
+            node.run("cp /run/verbscope/raft_kv /root")
+
+        def start(name, place, *options):
+            node = self.client if place == 2 else self.server
+            programs.append(RemoteProgram(node, name, "/root/raft_kv", "-d", "rxe0", "--cores", place % 2, *options))
+            return programs[-1]
+
+        replicas = ["10.9.0.1:18521", "10.9.0.1:18522", "10.9.0.2:18523"]
+        cluster = RaftCluster(start, replicas, lambda number: f"file:/tmp/replica{number}", 1, "/run/verbscope", self.server.folder)
+        cluster.start(0, 1, 2)
+        leader, term = cluster.leader()
+        cluster.start_load()
+        for _ in range(20):
+            cluster.kill(leader)
+            killed = leader
+            leader, term = cluster.leader(after=term)
+            cluster.start(killed)
+            cluster.wait_for_load()
+        self.addCleanup(self.join)
+        self.cut()
+        cluster.wait_for_load()
+        self.join()
+        cluster.kill(0)  # the majority needs the other machine
+        cluster.wait_for_load()
+        cluster.finish(BIN / "verbscope")
 
     def test_10_a_paused_machine_is_given_up(self):
         self.start_sweep(self.sweep(points=[{"duration": "1000s"}, {"iters": 300}]), "--silence", "10s", connect_timeout="15s")
