@@ -13,9 +13,9 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const std::string kShort = " --warmup 50us -D 200us ";
+const std::string kBriefly = " --warmup 50us -D 200us ";
 
-double number(const Json& result, const char* key) {
+double figure(const Json& result, const char* key) {
   return result.at(key).get<double>();
 }
 double handler_ns(const Json& result) {
@@ -34,22 +34,22 @@ TEST(OrderedKv, AnswersRightUnderEveryMix) {
     SCOPED_TRACE(options);
     const bool has_keys = std::string(options).find("--keys") != std::string::npos;
     const Json result = test::result_of("ordered_kv --fabric sim:cx3 " + std::string(has_keys ? "" : "--keys 5000 ") +
-                                        options + kShort);
+                                        options + kBriefly);
     EXPECT_EQ(result.at("unanswered"), 0);
     EXPECT_EQ(result.at("handled_twice"), 0);
-    EXPECT_GT(number(result, "rate_mops"), 0);
-    EXPECT_NEAR(number(result, "get_mops") + number(result, "scan_mops") + number(result, "put_mops"),
-                number(result, "rate_mops"), 1e-6);
+    EXPECT_GT(figure(result, "rate_mops"), 0);
+    EXPECT_NEAR(figure(result, "get_mops") + figure(result, "scan_mops") + figure(result, "put_mops"),
+                figure(result, "rate_mops"), 1e-6);
   }
 }
 
 TEST(OrderedKv, DrawsTheMixThatIsAskedFor) {
   const Json result = test::result_of(
       "ordered_kv --fabric sim:cx3 --keys 5000 --gets 60 --scans 10 --puts 30 --threads 4 --warmup 50us -D 1ms");
-  const double all = number(result, "rate_mops");
-  EXPECT_NEAR(number(result, "scan_mops") / all, 0.1, 0.01);
-  EXPECT_NEAR(number(result, "put_mops") / all, 0.3, 0.02);
-  EXPECT_GT(number(result, "scan_p50_ns"), number(result, "lat_p50_ns"));
+  const double all = figure(result, "rate_mops");
+  EXPECT_NEAR(figure(result, "scan_mops") / all, 0.1, 0.01);
+  EXPECT_NEAR(figure(result, "put_mops") / all, 0.3, 0.02);
+  EXPECT_GT(figure(result, "scan_p50_ns"), figure(result, "lat_p50_ns"));
 }
 
 // One thread on a core of its own: its handlers take the time of the closed form, and their way through the map too.
@@ -57,22 +57,22 @@ TEST(OrderedKv, LookUpsTakeTheTimeOfTheClosedForm) {
   const TempDir folder;
   for (const double dram : {90.0, 400.0}) {
     const std::string fabric = test::changed_cluster(folder, {{"/host/dram_ns", dram}}, "cx3");
-    const std::string command = "ordered_kv --fabric " + fabric + " --clients 1 --client_threads 2" + kShort;
+    const std::string command = "ordered_kv --fabric " + fabric + " --clients 1 --client_threads 2" + kBriefly;
     const Json gets = test::result_of(command + "--scans 0"), scans = test::result_of(command + "--scans 100");
     const Json& model = gets.at("tree").at("model");
     EXPECT_EQ(gets.at("tree").at("dram_levels"), 1);
     EXPECT_EQ(model.at("dram_levels"), 1);
-    EXPECT_NEAR(handler_ns(gets), number(model, "get_ns"), 0.02 * number(model, "get_ns")) << dram;
-    EXPECT_NEAR(handler_ns(scans), number(model, "scan_ns"), 0.05 * number(model, "scan_ns")) << dram;
+    EXPECT_NEAR(handler_ns(gets), figure(model, "get_ns"), 0.02 * figure(model, "get_ns")) << dram;
+    EXPECT_NEAR(handler_ns(scans), figure(model, "scan_ns"), 0.05 * figure(model, "scan_ns")) << dram;
   }
-  const Json cached = test::result_of("ordered_kv --fabric sim:cx3 --scans 0 --keys 500000 --clients 1" + kShort);
+  const Json cached = test::result_of("ordered_kv --fabric sim:cx3 --scans 0 --keys 500000 --clients 1" + kBriefly);
   EXPECT_EQ(cached.at("tree").at("dram_levels"), 0);
 }
 
 // Two threads of a core are slower at work, and wait for memory as before: (get_ns - dram) / 0.65 + dram.
 TEST(OrderedKv, HyperThreadsTakeLongerToWork) {
-  const Json alone = test::result_of("ordered_kv --fabric sim:cx3 --scans 0 --threads 8" + kShort);
-  const Json shared = test::result_of("ordered_kv --fabric sim:cx3 --scans 0 --threads 16" + kShort);
+  const Json alone = test::result_of("ordered_kv --fabric sim:cx3 --scans 0 --threads 8" + kBriefly);
+  const Json shared = test::result_of("ordered_kv --fabric sim:cx3 --scans 0 --threads 16" + kBriefly);
   EXPECT_NEAR(handler_ns(shared), (handler_ns(alone) - 90) / 0.65 + 90, 2);
   EXPECT_THAT(test::refusal_of("ordered_kv --fabric sim:cx3 --threads 17"),
               AllOf(HasSubstr("--threads 17"), HasSubstr("16 cores")));
@@ -83,15 +83,15 @@ TEST(OrderedKv, WorkersKeepGetsQuick) {
   const std::string command =
       "ordered_kv --fabric sim:cx3 --threads 8 --scans 2 --scan_length 2000 --client_threads 2 --warmup 100us -D 1ms ";
   const Json dispatch = test::result_of(command + "--workers 0"), workers = test::result_of(command + "--workers 3");
-  EXPECT_GT(number(dispatch, "lat_p99_ns"), 1.5 * number(workers, "lat_p99_ns"));
-  EXPECT_GT(number(workers, "workers_busy_share"), 0.1);
-  EXPECT_GT(number(workers, "worker_wait_samples"), 0);
+  EXPECT_GT(figure(dispatch, "lat_p99_ns"), 1.5 * figure(workers, "lat_p99_ns"));
+  EXPECT_GT(figure(workers, "workers_busy_share"), 0.1);
+  EXPECT_GT(figure(workers, "worker_wait_samples"), 0);
   EXPECT_FALSE(dispatch.contains("worker_wait_samples"));
 }
 
 TEST(OrderedKv, GivesTheSameResultForAnyNumberOfSimulatorThreads) {
   const std::string command =
-      "ordered_kv --fabric sim:cx3 --threads 4 --workers 2 --scans 10 --puts 20 --keys 2000 --clients 3" + kShort;
+      "ordered_kv --fabric sim:cx3 --threads 4 --workers 2 --scans 10 --puts 20 --keys 2000 --clients 3" + kBriefly;
   const Json one = test::result_of(command);
   EXPECT_EQ(one, test::result_of(command));
   EXPECT_EQ(one, test::result_of(command + "--sim_threads 2"));
