@@ -11,7 +11,6 @@
 // Data path.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -60,16 +59,16 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint, Work>, RpcThre
     if (options_.time_work || !std::is_same_v<N, HostNode>) endpoint_.time_work(node);
     Serving<N> serving{*this, node};
     serve(serving);
-    if (workers_) workers_->responses(endpoint_number_).watch(node);
+    if (workers_) workers_->watch(node);
     for (;;) {
       const bool running = role_.background ? meter.phase() != Phase::stop : meter.running();
       if (running) send_batches();
       if (played_) played_->play(transport_, running);
-      int moved = workers_ ? send_finished(node) : 0;
+      int moved = workers_ ? workers_->send_finished(node, endpoint_) : 0;
       const int received = endpoint_.pass(node, tally.end);
       if (received < 0) return;
       moved += received;
-      if (workers_) hand_over(node);
+      if (workers_) workers_->give(node);
       note(node, meter);
       if (!running && !tally.drained.load(std::memory_order_relaxed) && endpoint_.drained()) {
         credits_lost_ = endpoint_.credits_out();
@@ -203,7 +202,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint, Work>, RpcThre
   void give_to_worker(const RpcRequest& request) {
     check(request);
     MessageBuffer* const response = endpoint_.response(request.handle, work_.response_bytes());
-    if (response != nullptr) handed_over_.push_back({request, response, endpoint_number_, endpoint_.now()});
+    if (response != nullptr) workers_->add(request, response, endpoint_.now());
   }
   // Counts a request, and returns its tag.
   [[gnu::noinline]] std::uint64_t check(const RpcRequest& request) {
@@ -214,21 +213,6 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint, Work>, RpcThre
     ++handled_;
     if (!role_.calls) ++fresh_;
     return tag;
-  }
-
-  // Gives the slow requests of the last pass to workers at random.
-  template <Node N>
-  void hand_over(N& node) {
-    for (const WorkerRequest& work : handed_over_) workers_->requests(worker_turn_.next()).push(node, work);
-    handed_over_.clear();
-  }
-  // Sends the responses that workers have finished. Returns their number.
-  template <Node N>
-  int send_finished(N& node) {
-    int count = 0;
-    node.poll_memory();
-    for (RpcHandle handle; workers_->responses(endpoint_number_).pop(node, handle); ++count) endpoint_.respond(handle);
-    return count;
   }
 
   template <Node N>
@@ -278,10 +262,7 @@ class RpcThreadOn final : public WorkloadOn<RpcThreadOn<Endpoint, Work>, RpcThre
   std::uint64_t fresh_ = 0;  // answered since the last pass; without calls, handled
   std::uint64_t handled_ = 0, wrong_ = 0, unanswered_ = 0, repeated_ = 0, credits_lost_ = 0;
   bool measuring_ = false;
-  std::optional<WorkerQueues> workers_;  // of the machine
-  std::uint32_t endpoint_number_ = 0;    // of this thread, for them
-  Choice worker_turn_;
-  std::vector<WorkerRequest> handed_over_;  // for workers, after this pass
+  std::optional<HandOver> workers_;  // if the machine has any
 };
 
 template <class Endpoint, class Work>
@@ -298,10 +279,10 @@ RpcThreadOn<Endpoint, Work>::RpcThreadOn(const ThreadSetup& setup, const RpcLoad
       transport_(setup, load.packet_bytes, recvs_of(setup)),
       pool_({load.packet_bytes - kPacketHeaderBytes}, &setup.pd, setup.huge_pages),
       endpoint_(transport_, pool_, options_),
-      turn_(1, true, 0, 0),
-      endpoint_number_(setup.thread),
-      worker_turn_(std::max(load.worker_queues.workers, 1u), true, caller_, 0) {
-  if (load.workers_of(machine_of(setup)) > 0) workers_.emplace(setup.region.bytes.data(), load.worker_queues);
+      turn_(1, true, 0, 0) {
+  if (load.workers_of(machine_of(setup)) > 0) {
+    workers_.emplace(WorkerQueues(setup.region.bytes.data(), load.worker_queues), setup.thread, caller_);
+  }
   open_sessions(setup);
   if (role_.calls) make_calls(setup);
 }

@@ -30,15 +30,15 @@ class RpcWorkerOn final : public WorkloadOn<RpcWorkerOn<Work>, RpcWorker> {
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally&) {
-    WorkerQueues::Requests& requests = queues_.requests(number_);
-    requests.watch(node);
+    queues_.requests(number_).watch(node);
     while (!control.quit.load(std::memory_order_relaxed)) {
       const Picos begin = node.now();
-      node.poll_memory();
-      if (WorkerRequest work; requests.pop(node, work)) {
+      const bool worked = queues_.work(node, number_, [&](const WorkerRequest& work) {
         set_measuring(in_interval(control.phase.load(std::memory_order_relaxed)));
         if (measuring_) waits_.record(node.now() - work.queued);
-        handle(node, work);
+        if (!work_.answer(node, work.request, first_word(work.request.data), *work.response)) ++wrong_;
+      });
+      if (worked) {
         busy_ += node.now() - begin;
       } else {
         node.idle();
@@ -54,11 +54,6 @@ class RpcWorkerOn final : public WorkloadOn<RpcWorkerOn<Work>, RpcWorker> {
   Picos busy() const override { return measuring_ ? busy_ : measured_busy_; }
 
  private:
-  template <Node N>
-  void handle(N& node, const WorkerRequest& work) {
-    if (!work_.answer(node, work.request, first_word(work.request.data), *work.response)) ++wrong_;
-    queues_.responses(work.endpoint).push(node, work.request.handle);
-  }
   // Sets the counts to 0 when an interval begins, and keeps them when it ends.
   void set_measuring(bool measuring) {
     if (measuring && !measuring_) {

@@ -85,14 +85,27 @@ Outcome run_on_host(Service& service, const ServiceOptions& options) {
   HostNode node;
   ServiceInterval interval([] {}, [] {});
   std::random_device random;
+  std::optional<ServiceWorkers> workers;
+  if (options.workers > 0 && options.servers.empty()) workers.emplace(options);
+  const std::uint32_t worker_count = workers ? options.workers : 0;
   std::deque<ServiceThreadOn<HostNode>> threads;
   for (std::uint32_t t = 0; t < options.threads; ++t) {
     const std::uint64_t seed = std::uint64_t{random()} << 32 | random();
-    threads.emplace_back(ServicePlace{device, options, management, interval, 0, t, seed}, node);
+    threads.emplace_back(ServicePlace{device, options, management, interval, workers ? &*workers : nullptr, 0, t, seed},
+                         node);
   }
   const TcpLinks links(management, options);
-  const RunCores cores(parse_cores(options.cores), options.threads);
+  const RunCores cores(parse_cores(options.cores), options.threads + worker_count);
+  if (cores.threads().size() < options.threads + worker_count) {
+    fail_usage("--threads {}, --workers {}: {} cores", options.threads, worker_count, cores.threads().size());
+  }
   const Picos begin = node.now();
+  std::vector<PinnedThread> working;
+  for (std::uint32_t w = 0; w < worker_count; ++w) {
+    working.emplace_back(cores.threads().at(options.threads + w), [&workers, &node, w](const std::stop_token& stop) {
+      workers->run(node, w, [&stop] { return stop.stop_requested(); });
+    });
+  }
   std::vector<PinnedThread> running;
   for (std::uint32_t t = 0; t < options.threads; ++t) {
     running.emplace_back(cores.threads().at(t), [&service, &options, &thread = threads[t]](const std::stop_token&) {
@@ -101,6 +114,7 @@ Outcome run_on_host(Service& service, const ServiceOptions& options) {
     });
   }
   for (PinnedThread& thread : running) thread.join();
+  working.clear();
   Outcome outcome;
   outcome.result["window_s"] = to_seconds(interval.length().value_or(node.now() - begin));
   outcome.result.update(service.result());

@@ -26,6 +26,7 @@ void add_options(OptionTable& table, ServiceOptions& o, std::optional<Picos>& ti
   table.text("--secret", o.secret, "a text", "shared secret of all processes (default: VERBSCOPE_SECRET)", false);
   table.text("--cores", o.cores, "a list such as 0-3,8", "pin the threads to these cores (default: free ones)");
   table.integer("--threads", o.threads, 1u, 1024u, "threads of each process, each with its endpoint");
+  table.integer("--workers", o.workers, 0u, 256u, "worker threads of each server, besides --threads");
   table.integer("--clients", o.clients, 1u, 1024u, "sim: client machines");
   table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 32, "sim: seed of the simulator");
   add_loss_option(table, o.loss);

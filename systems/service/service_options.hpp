@@ -23,6 +23,7 @@ struct ServiceOptions {
   std::string secret;
   std::string cores;
   std::uint32_t threads = 1;     // of each process
+  std::uint32_t workers = 0;     // of each server
   std::uint32_t clients = 1;     // simulated
   std::uint64_t seed = 1;        // simulated
   std::optional<double> loss{};  // simulated: share of the packets; none: the profile's

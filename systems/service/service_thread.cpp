@@ -109,6 +109,32 @@ ServiceThread::ServiceThread(const ServicePlace& place)
       random_(place.random) {
   rpc_.sessions().on_failure(
       [](void* self, std::uint16_t session) { static_cast<ServiceThread*>(self)->timed_out(session); }, this);
+  if (place.workers != nullptr) workers_.emplace(place.workers->queues(), place.thread, place.random);
+}
+
+void ServiceThread::serve_by_worker(std::uint8_t type, WorkHandler handler, void* context,
+                                    std::uint32_t response_bytes) {
+  work_types_.push_back({*this, {handler, context, response_bytes}});
+  WorkFor& work = work_types_.back();
+  if (workers_) {
+    rpc_.serve(type, &give_to_worker, &work, RequestLife::until_response);
+  } else {
+    rpc_.serve(type, &work_here, &work);
+  }
+}
+
+void ServiceThread::give_to_worker(void* work, const RpcRequest& request) {
+  auto& [thread, type] = *static_cast<WorkFor*>(work);
+  MessageBuffer* const response = thread.response(request.handle, type.response_bytes);
+  if (response != nullptr) thread.workers_->add(request, response, thread.now(), &type);
+}
+
+void ServiceThread::work_here(void* work, const RpcRequest& request) {
+  auto& [thread, type] = *static_cast<WorkFor*>(work);
+  MessageBuffer* const response = thread.response(request.handle, type.response_bytes);
+  if (response == nullptr) return;
+  thread.compute(type.handle(request, *response));
+  thread.respond(request.handle);
 }
 
 std::uint16_t ServiceThread::open(const std::string& address, std::uint32_t endpoint) {
@@ -147,6 +173,7 @@ void ServiceThread::disconnect(std::uint16_t session) {
 
 void ServiceThread::finish() {
   while (!links_.empty()) disconnect(links_.begin()->first);
+  if (workers_) workers_->drop(rpc_);
   step();
   for (const Picos deadline = now() + kLongestFinish; !rpc_.drained() && now() < deadline;) step();
 }

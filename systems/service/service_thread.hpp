@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "systems/service/management.hpp"
 #include "systems/service/service_interval.hpp"
 #include "systems/service/service_options.hpp"
+#include "systems/service/service_workers.hpp"
 #include "verbs/endpoint.hpp"
 #include "verbs/resources.hpp"
 
@@ -39,6 +41,7 @@ struct ServicePlace {
   const ServiceOptions& options;
   Management& management;
   ServiceInterval& interval;
+  const ServiceWorkers* workers = nullptr;  // null: none
   std::uint32_t machine = 0;
   std::uint32_t thread = 0;
   std::uint64_t random = 0;  // differs between threads, also those of a process that is started again
@@ -66,11 +69,11 @@ class ServiceThread {
   const std::string& server() const { return servers().at(0); }
 
   // Requests of this type are handled by `handler`, in pass(). Each request must be answered by response() and
-  // respond(), at once or later. With RequestLife::until_response its data stays until then, so that threads of the
-  // service can work on it; respond() is for this thread.
-  void serve(std::uint8_t type, RpcHandler handler, void* context, RequestLife life = RequestLife::until_return) {
-    rpc_.serve(type, handler, context, life);
-  }
+  // respond(), at once or later.
+  void serve(std::uint8_t type, RpcHandler handler, void* context) { rpc_.serve(type, handler, context); }
+  // Requests of this type are handled by `handler` on a worker thread, or in pass() with --workers 0. pass() sends its
+  // response of up to `response_bytes` bytes. `context` must stay until pass() returns false.
+  void serve_by_worker(std::uint8_t type, WorkHandler handler, void* context, std::uint32_t response_bytes);
   // The buffer for a response of `bytes` bytes. Null: the session is closed, and the request needs no answer.
   MessageBuffer* response(const RpcHandle& handle, std::uint32_t bytes) { return rpc_.response(handle, bytes); }
   void respond(const RpcHandle& handle) { rpc_.respond(handle); }
@@ -94,11 +97,12 @@ class ServiceThread {
   MessageBuffer allocate(std::uint32_t capacity) { return pool_.allocate(capacity); }
   void free(const MessageBuffer& buffer) { pool_.free(buffer); }
 
-  // One pass of the event loop, which calls handlers and continuations. Returns false when the process is to end.
-  // Throws Error if the device fails. It does not return if the simulated machine is killed (SimFaults).
+  // One pass of the event loop, which calls handlers and continuations. Returns false when the process is to end, and
+  // no worker has a request of this thread. Throws Error if the device fails. It does not return if the simulated
+  // machine is killed (SimFaults).
   bool pass() {
     step();
-    return !stopped_;
+    return !stopped_ || (workers_ && workers_->given() > 0);
   }
   // The next pass waits no longer than until `time`. Without this it waits up to 20 us on a simulated cluster if
   // nothing arrives; on a host no pass waits.
@@ -126,13 +130,20 @@ class ServiceThread {
  protected:
   virtual void step() = 0;
   template <Node N>
+  void watch_workers(N& node) {
+    if (workers_) workers_->watch(node);
+  }
+  template <Node N>
   void step_on(N& node) {
     if (!mailbox_.empty()) [[unlikely]]
       obey_orders();
     RunEnd end;
-    const int moved = rpc_.pass(node, end);
-    if (moved < 0) [[unlikely]]
+    int moved = workers_ ? workers_->send_finished(node, rpc_) : 0;
+    const int received = rpc_.pass(node, end);
+    if (received < 0) [[unlikely]]
       fail_pass(end);
+    moved += received;
+    if (workers_ && !stopped_) workers_->give(node);
     if (const std::uint64_t sent = rpc_.counts().packets_sent; moved > 0 || sent != std::exchange(sent_, sent)) {
       busy_ += node.now() - idle_until_;
     }
@@ -158,6 +169,14 @@ class ServiceThread {
     Picos deadline = Picos::max();  // for the answer; set with the first question
   };
 
+  // The context of the endpoint's handlers for requests of serve_by_worker().
+  struct WorkFor {
+    ServiceThread& thread;
+    WorkType type;
+  };
+  static void give_to_worker(void* work, const RpcRequest& request);
+  static void work_here(void* work, const RpcRequest& request);
+
   [[noreturn]] void fail_pass(const RunEnd& end) const;
   void obey_orders();
   void ask_peers();
@@ -179,6 +198,8 @@ class ServiceThread {
   DatagramTransport transport_;
   MessagePool pool_;
   RpcEndpoint<DatagramTransport> rpc_;
+  std::optional<HandOver> workers_;    // if the process has any
+  std::deque<WorkFor> work_types_;     // those of requests that workers have, too
   std::map<std::string, Ah> handles_;  // by the address of a port
   std::map<std::uint16_t, Link> links_;
   Picos ask_at_ = Picos::max();  // when a session that is not open asks its peer, or fails
@@ -193,7 +214,7 @@ class ServiceThread {
 template <Node N>
 class ServiceThreadOn final : public ServiceThread {
  public:
-  ServiceThreadOn(const ServicePlace& place, N& node) : ServiceThread(place), node_(node) {}
+  ServiceThreadOn(const ServicePlace& place, N& node) : ServiceThread(place), node_(node) { watch_workers(node); }
 
  private:
   void step() override { step_on(node_); }

@@ -123,12 +123,15 @@ class SimRun final : public SimFaults {
  private:
   struct Process {
     Process(Provider& provider, const ServiceOptions& options)
-        : device(provider, options), management(options.threads) {}
+        : device(provider, options), management(options.threads), running(options.threads) {}
     ServiceDevice device;
     Management management;
+    std::uint32_t running;  // threads with endpoints
   };
   struct Machine {
     std::unique_ptr<Process> process;  // null: it was killed
+    // Of all its processes, because the simulator watches memory that threads have declared until the run ends.
+    std::deque<ServiceWorkers> workers;
     std::uint32_t starts = 0;
     std::uint32_t calling = 0;  // threads of a client that are not done
     double slowness = 1;
@@ -148,18 +151,37 @@ class SimRun final : public SimFaults {
     if (stopping_) machine.process->management.stop();
     machine.calling = is_client(number) ? options_.threads : 0;
     const std::uint64_t seed = mix(mix(mix(options_.seed) ^ number) ^ machine.starts++);
+    Process& process = *machine.process;
+    const ServiceWorkers* const workers =
+        options_.workers == 0 || is_client(number) ? nullptr : &machine.workers.emplace_back(options_);
     for (std::uint32_t t = 0; t < options_.threads; ++t) {
-      const ServicePlace place{
-          machine.process->device, options_, machine.process->management, interval_, number, t, mix(seed ^ t)};
+      const ServicePlace place{.device = process.device,
+                               .options = options_,
+                               .management = process.management,
+                               .interval = interval_,
+                               .workers = workers,
+                               .machine = number,
+                               .thread = t,
+                               .random = mix(seed ^ t)};
       cluster_.add_thread(static_cast<int>(number), static_cast<int>(t), [this, place](SimNode& node) {
         const auto thread = std::make_unique<ServiceThreadOn<SimNode>>(place, node);
-        if (!is_client(place.machine)) return service_.serve(*thread);
+        if (!is_client(place.machine)) return serve(*thread);
         service_.call(*thread);
         thread->finish();
         --machines_[place.machine].calling;
         stop_if_done();
       });
     }
+    for (std::uint32_t w = 0; workers != nullptr && w < options_.workers; ++w) {
+      cluster_.add_thread(static_cast<int>(number), static_cast<int>(options_.threads + w),
+                          [workers, &process, w](SimNode& node) {
+                            workers->run(node, w, [&process] { return process.running == 0; });
+                          });
+    }
+  }
+  void serve(ServiceThread& thread) {
+    service_.serve(thread);
+    --machines_[thread.machine()].process->running;
   }
 
   // Destroys what is on the stacks of the threads, and then what the threads share.

@@ -240,7 +240,11 @@ class Chaos final : public Service {
 
   void serve(ServiceThread& thread) override {
     Caller caller{*this, thread};
-    thread.serve(kEcho, &Caller::answer, &caller);
+    if (workers()) {
+      thread.serve_by_worker(kEcho, &Caller::work, &caller, kBytes);
+    } else {
+      thread.serve(kEcho, &Caller::answer, &caller);
+    }
     while (thread.pass()) caller.step(2);
   }
   void call(ServiceThread& thread) override {
@@ -280,6 +284,7 @@ class Chaos final : public Service {
     std::string seed = "--seed=" + std::to_string(seed_);
     std::vector<std::string> words{"chaos",       "--fabric=sim:cx4",  "--clients=2",    seed,          "--rto=200us",
                                    "--loss=0.01", "--most_timeouts=5", "--timeout=20ms", "--recvs=512", "--credits=8"};
+    if (workers()) words.emplace_back("--workers=2");
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -301,6 +306,8 @@ class Chaos final : public Service {
   static constexpr std::uint64_t kAnswers = 150;
   static constexpr std::uint32_t kBytes = 1500;  // two packets
 
+  bool workers() const { return seed_ % 2 == 1; }
+
   // The calls of one thread to all servers.
   struct Caller {
     struct Call {
@@ -314,13 +321,21 @@ class Chaos final : public Service {
     std::vector<Call> idle{};
     std::uint64_t answered = 0;
 
-    static void answer(void* self, const RpcRequest& request) {
-      const auto& caller = *static_cast<Caller*>(self);
+    void note_handled(const RpcRequest& request) const {
       std::uint64_t number = 0;
       std::memcpy(&number, request.data, sizeof number);
       EXPECT_EQ(request.bytes, kBytes);
-      ++caller.chaos.handled_[number];
-      caller.chaos.note("handle", {caller.thread.machine(), number});
+      ++chaos.handled_[number];
+      chaos.note("handle", {thread.machine(), number});
+    }
+    static void work(void* self, ServiceWork& work) noexcept {
+      static_cast<Caller*>(self)->note_handled(work.request);
+      work.computing = microseconds(20);
+      std::memcpy(work.response.data, work.request.data, kBytes);
+    }
+    static void answer(void* self, const RpcRequest& request) {
+      const auto& caller = *static_cast<Caller*>(self);
+      caller.note_handled(request);
       MessageBuffer* const response = caller.thread.response(request.handle, request.bytes);
       if (response == nullptr) return;
       std::memcpy(response->data, request.data, request.bytes);
