@@ -21,12 +21,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-void wait(ServiceThread& thread, Picos time) {
-  thread.wake_by(Picos(0));
-  thread.pass();
-  for (const Picos end = thread.now() + time; thread.now() < end && thread.pass();) thread.wake_by(end);
-}
-
 TEST(ServiceFaults, AKilledServerEndsWhereItWaitsAndItsPeersNoticeAtOnce) {
   TestService service;
   int destroyed = 0;

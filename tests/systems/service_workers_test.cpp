@@ -76,32 +76,28 @@ struct SlowService {
   std::map<std::uint64_t, int> handled;  // times, by number
 };
 
-void wait(ServiceThread& thread, Picos time) {
-  thread.wake_by(Picos(0));
-  thread.pass();
-  for (const Picos end = thread.now() + time; thread.now() < end && thread.pass();) thread.wake_by(end);
-}
-
 struct Latencies {
   Picos slow{0}, quick{0};
 };
-// A slow call, and a quick one right behind it.
+// A slow call, and a quick one right behind it. With the calls before them, the server registers its memory.
 Latencies measure(const std::string& option) {
   SlowService slow(microseconds(200));
   Latencies latencies;
   slow.service.client = [&](ServiceThread& thread) {
     const std::uint16_t session = thread.connect(thread.server());
-    wait(thread, microseconds(10));
-    const Picos begin = thread.now();
-    SlowService::Call call(thread, session, 1);
-    EXPECT_EQ(slow.service.call_once(thread, session), RpcStatus::answered);
-    latencies.quick = thread.now() - begin;
-    call.wait();
-    EXPECT_EQ(call.status, RpcStatus::answered);
-    latencies.slow = call.ended - begin;
+    for (const std::uint64_t number : {1u, 2u}) {
+      wait(thread, microseconds(10));
+      const Picos begin = thread.now();
+      SlowService::Call call(thread, session, number);
+      EXPECT_EQ(slow.service.call_once(thread, session), RpcStatus::answered);
+      latencies.quick = thread.now() - begin;
+      call.wait();
+      EXPECT_EQ(call.status, RpcStatus::answered);
+      latencies.slow = call.ended - begin;
+    }
   };
   EXPECT_EQ(slow.service.run({option}), 0) << slow.service.error;
-  EXPECT_EQ(slow.handled[1], 1);
+  EXPECT_EQ(slow.handled, (std::map<std::uint64_t, int>{{1, 1}, {2, 1}}));
   return latencies;
 }
 
@@ -122,20 +118,22 @@ TEST(ServiceWorkers, WorkAtTheSameTime) {
     SlowService slow(microseconds(100));
     Picos time{0};
     slow.service.client = [&](ServiceThread& thread) {
-      std::vector<std::unique_ptr<SlowService::Call>> calls;
       const std::vector<std::uint16_t> sessions{thread.connect(thread.server()), thread.connect(thread.server())};
-      const Picos begin = thread.now();
-      for (std::uint64_t i = 0; i < 16; ++i) {
-        calls.push_back(std::make_unique<SlowService::Call>(thread, sessions[i % 2], i, 100 + 300 * i));
+      for (const std::uint64_t round : {0u, 16u}) {  // in the first one, the server registers its memory
+        std::vector<std::unique_ptr<SlowService::Call>> calls;
+        const Picos begin = thread.now();
+        for (std::uint32_t i = 0; i < 16; ++i) {
+          calls.push_back(std::make_unique<SlowService::Call>(thread, sessions[i % 2], round + i, 100 + 300 * i));
+        }
+        for (const auto& call : calls) {
+          call->wait();
+          EXPECT_EQ(call->status, RpcStatus::answered);
+        }
+        time = thread.now() - begin;
       }
-      for (const auto& call : calls) {
-        call->wait();
-        EXPECT_EQ(call->status, RpcStatus::answered);
-      }
-      time = thread.now() - begin;
     };
     EXPECT_EQ(slow.service.run({option}), 0) << slow.service.error;
-    EXPECT_EQ(slow.handled.size(), 16u);
+    EXPECT_EQ(slow.handled.size(), 32u);
     for (const auto& [number, times] : slow.handled) EXPECT_EQ(times, 1) << number;
     return time;
   };

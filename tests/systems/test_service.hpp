@@ -14,6 +14,13 @@ namespace verbscope {
 
 inline constexpr std::uint8_t kEcho = 1;
 
+// Passes for `time` of virtual time.
+inline void wait(ServiceThread& thread, Picos time) {
+  thread.wake_by(Picos(0));
+  thread.pass();
+  for (const Picos end = thread.now() + time; thread.now() < end && thread.pass();) thread.wake_by(end);
+}
+
 class TestService final : public Service {
  public:
   Description describe() const override { return {"test_service", "For tests.", ""}; }
