@@ -99,6 +99,10 @@ int HostProvider::query_gid(ibv_context* context, std::uint8_t port, std::uint32
   return ibv_query_gid_ex(context, port, index, entry, 0);
 }
 
+int HostProvider::query_pkey(ibv_context* context, std::uint8_t port, int index, __be16* pkey) {
+  return ibv_query_pkey(context, port, index, pkey);
+}
+
 ibv_pd* HostProvider::alloc_pd(ibv_context* context) {
   return ibv_alloc_pd(context);
 }
@@ -126,6 +130,14 @@ ibv_pd* HostProvider::alloc_parent_domain(ibv_pd* pd, ibv_td* td) {
 ibv_mr* HostProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
   // libibverbs itself detects whether the memory has huge pages.
   return ibv_reg_mr(pd, address, length, static_cast<unsigned>(access & ~IBV_ACCESS_HUGETLB));
+}
+
+ibv_mr* HostProvider::reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, int access) {
+  return ibv_reg_mr_iova(pd, address, length, iova, static_cast<unsigned>(access));
+}
+
+int HostProvider::rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
+  return ibv_rereg_mr(mr, flags, pd, address, length, access);
 }
 
 int HostProvider::dereg_mr(ibv_mr* mr) {

@@ -16,12 +16,15 @@ class HostProvider final : public Provider {
   int query_device(ibv_context* context, ibv_device_attr* attr) override;
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) override;
   int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) override;
+  int query_pkey(ibv_context* context, std::uint8_t port, int index, __be16* pkey) override;
   ibv_pd* alloc_pd(ibv_context* context) override;
   int dealloc_pd(ibv_pd* pd) override;
   ibv_td* alloc_td(ibv_context* context) override;
   int dealloc_td(ibv_td* td) override;
   ibv_pd* alloc_parent_domain(ibv_pd* pd, ibv_td* td) override;
   ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override;
+  ibv_mr* reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, int access) override;
+  int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) override;
   int dereg_mr(ibv_mr* mr) override;
   ibv_comp_channel* create_comp_channel(ibv_context* context) override;
   int destroy_comp_channel(ibv_comp_channel* channel) override;

@@ -2,6 +2,9 @@
 // null device (verbs/null/provider) and a node of the simulated cluster (nic_sim/device/provider). Each member has the
 // meaning, arguments and errors of the ibv_* function of the same name (pointer results: null and errno).
 //
+// Calls that few devices have fail with EOPNOTSUPP where an implementation leaves them out. Calls that libibverbs
+// inlines through the tables of an opened context (ibv_query_device_ex, ibv_create_cq_ex, ...) need no member.
+//
 // The data path does not use this interface: ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq and
 // ibv_req_notify_cq go through ibv_context::ops of the opened context, and the ibv_wr_* builders through the ibv_qp_ex
 // that `qp_to_qp_ex` returns. Node (machine/node.hpp) waits for completion events.
@@ -75,6 +78,10 @@ class Provider {
   virtual int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) = 0;
   // One entry of the GID table with its type (ibv_query_gid_ex); ENODATA for an empty entry.
   virtual int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) = 0;
+  virtual int query_pkey(ibv_context* /*context*/, std::uint8_t /*port*/, int /*index*/, __be16* /*pkey*/) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
 
   virtual ibv_pd* alloc_pd(ibv_context* context) = 0;
   virtual int dealloc_pd(ibv_pd* pd) = 0;
@@ -84,6 +91,18 @@ class Provider {
   virtual int dealloc_td(ibv_td* td) = 0;
   virtual ibv_pd* alloc_parent_domain(ibv_pd* pd, ibv_td* td) = 0;  // freed by dealloc_pd
   virtual ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) = 0;
+  // Requests name the first byte of the region by the address `iova`.
+  virtual ibv_mr* reg_mr_iova(ibv_pd* /*pd*/, void* /*address*/, std::size_t /*length*/, std::uint64_t /*iova*/,
+                              int /*access*/) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
+  // An ibv_rereg_mr_err_code, and errno.
+  virtual int rereg_mr(ibv_mr* /*mr*/, int /*flags*/, ibv_pd* /*pd*/, void* /*address*/, std::size_t /*length*/,
+                       int /*access*/) {
+    errno = EOPNOTSUPP;
+    return IBV_REREG_MR_ERR_CMD;
+  }
   virtual int dereg_mr(ibv_mr* mr) = 0;
   virtual ibv_comp_channel* create_comp_channel(ibv_context* context) = 0;
   virtual int destroy_comp_channel(ibv_comp_channel* channel) = 0;

@@ -25,6 +25,7 @@ inline constexpr Bytes kIcrc{4};             // every packet
 inline constexpr Bytes kVcrc{2};             // every InfiniBand packet
 inline constexpr Bytes kEthernetHeader{14};  // every Ethernet frame, without a VLAN tag
 inline constexpr Bytes kIpv4Header{20};      // every packet of RoCE v2 over IPv4
+inline constexpr Bytes kIpv6Header{40};      // every packet of RoCE v2 over IPv6 (RFC 8200)
 inline constexpr Bytes kUdpHeader{8};        // every packet of RoCE v2
 inline constexpr Bytes kFcs{4};              // every Ethernet frame
 inline constexpr Bytes kMinFrame{64};        // including the FCS

@@ -152,14 +152,14 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
   if (!facts(qp.transport).connected) {
     const SimAh& ah = *static_cast<const SimAh*>(wr.wr.ud.ah);
     wqe.target_node = ah.node;
-    wqe.has_grh = ah.global;
+    wqe.global = ah.global;
     wqe.priority = ah.priority & 7;
     wqe.target_qp = wr.wr.ud.remote_qpn;
     // A controlled Q_Key selects the QP's own: InfiniBand Architecture Specification 1.3, volume 1, section 10.2.4.
     wqe.qkey = (wr.wr.ud.remote_qkey >> 31) != 0 ? qp.qkey : wr.wr.ud.remote_qkey;
   } else {
     wqe.target_node = qp.peer_node;
-    wqe.has_grh = qp.has_grh;
+    wqe.global = qp.global;
     wqe.priority = qp.priority & 7;
     wqe.target_qp = qp.peer_qp;
     write_remote(wqe, wr);
@@ -285,7 +285,7 @@ void lock_for_poll(SimCq& cq, int entries, SimThread& thread, Nic& nic) {
 
 int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
   SimCq& cq = *static_cast<SimCq*>(verbs_cq);
-  Nic& nic = *static_cast<SimContext*>(cq.context)->nic;
+  Nic& nic = *as_sim(cq.context).nic;
   SimThread* thread = nic.running_thread();
   const HostProfile& host = nic.profile().host;
   if (thread != nullptr) {
@@ -325,7 +325,7 @@ int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
 
 int req_notify_cq(ibv_cq* verbs_cq, int solicited_only) {
   SimCq& cq = *static_cast<SimCq*>(verbs_cq);
-  Nic& nic = *static_cast<SimContext*>(cq.context)->nic;
+  Nic& nic = *as_sim(cq.context).nic;
   const Picos departed = ring_arm_doorbell(nic, nic.running_thread());
   nic.completion_events().arm(cq, solicited_only != 0 ? Notify::solicited : Notify::any,
                               departed + nic.bus().propagation());

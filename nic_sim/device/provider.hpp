@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,26 @@
 namespace verbscope::sim {
 
 // Limits of the simulated adapter that the profile does not set, as generous as those of adapters. More of them are in
-// provider.cpp.
+// queries.cpp.
 inline constexpr int kMaxQueueDepth = 65536;  // ConnectX-5 (eRPC, NSDI 2019, section 4.1.1)
 inline constexpr int kMaxSge = 16;
+inline constexpr int kMaxCqEntries = 1 << 22;
+inline constexpr int kMaxQps = 1 << 16;
+inline constexpr int kPkeys = 1;          // of a port: the default partition
+inline constexpr int kPageBits = 12;      // 4 KB
+inline constexpr int kHugePageBits = 21;  // 2 MB
+
+class SimProvider;
+
+// The device of all contexts of a node, from which libibverbs' inline calls reach the control path.
+struct SimDevice : ibv_device {
+  SimProvider& control;
+};
+
+// The PD that owns what is created in `pd`, which may be a parent domain.
+inline ibv_pd* owner_of(ibv_pd* pd) {
+  return as_sim(pd).parent != nullptr ? as_sim(pd).parent : pd;
+}
 
 class SimProvider : public Provider {
  public:
@@ -29,14 +47,19 @@ class SimProvider : public Provider {
   int set_multi_packet_recv(ibv_context* context, std::uint32_t recvs) override;
   int set_doorbell_registers(const std::string& name, std::uint32_t total) override;
   int query_device(ibv_context* context, ibv_device_attr* attr) override;
+  int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
+                      std::size_t attr_size);
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) override;
   int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) override;
+  int query_pkey(ibv_context* context, std::uint8_t port, int index, __be16* pkey) override;
   ibv_pd* alloc_pd(ibv_context* context) override;
   int dealloc_pd(ibv_pd* pd) override;
   ibv_td* alloc_td(ibv_context* context) override;
   int dealloc_td(ibv_td* td) override;
   ibv_pd* alloc_parent_domain(ibv_pd* pd, ibv_td* td) override;
   ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override;
+  ibv_mr* reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, int access) override;
+  int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) override;
   int dereg_mr(ibv_mr* mr) override;
   ibv_comp_channel* create_comp_channel(ibv_context* context) override;
   int destroy_comp_channel(ibv_comp_channel* channel) override;
@@ -55,11 +78,20 @@ class SimProvider : public Provider {
   int destroy_ah(ibv_ah* ah) override;
 
  private:
-  bool resolve(const ibv_ah_attr& attr, std::uint32_t* node) const;
+  // The target of an address handle, and the header that names it.
+  struct Path {
+    std::uint32_t node;
+    GlobalHeader global;
+  };
+
+  // None if the attributes name no node.
+  std::optional<Path> resolve(const ibv_ah_attr& attr) const;
+  // Charges the running thread for registering memory.
+  void spend_on_registration(std::uint64_t begin, std::size_t length);
   bool acceptable(const ibv_qp_attr& attr, int mask) const;
 
   Nic& nic_;
-  ibv_device device_{};
+  SimDevice device_;
   std::uint32_t doorbell_registers_ = 0;  // from set_doorbell_registers()
   // Kept until the simulation ends, because events may refer to destroyed ones.
   std::vector<std::unique_ptr<SimQp>> qps_;

@@ -108,7 +108,7 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   SimQp& qp = *qps_.emplace_back(std::make_unique<SimQp>());
   qp.context = pd->context;
   qp.doorbell_lock = doorbell_lock_of(pd, nic_.profile().wire.family);
-  qp.pd = as_sim(pd).parent != nullptr ? as_sim(pd).parent : pd;
+  qp.pd = owner_of(pd);
   qp.send_cq = attr->send_cq;
   qp.recv_cq = attr->recv_cq;
   qp.srq = attr->srq;
@@ -150,9 +150,9 @@ ibv_qp_ex* SimProvider::qp_to_qp_ex(ibv_qp* qp) {
 bool SimProvider::acceptable(const ibv_qp_attr& attr, int mask) const {
   const Profile& profile = nic_.profile();
   const auto given = [mask](int flag) { return (mask & flag) != 0; };
-  std::uint32_t node = 0;
+  if (given(IBV_QP_PKEY_INDEX) && attr.pkey_index >= kPkeys) return false;
   if (given(IBV_QP_PORT) && (attr.port_num < 1 || attr.port_num > profile.wire.ports)) return false;
-  if (given(IBV_QP_AV) && !resolve(attr.ah_attr, &node)) return false;
+  if (given(IBV_QP_AV) && !resolve(attr.ah_attr)) return false;
   if (given(IBV_QP_PATH_MTU) && (attr.path_mtu < IBV_MTU_256 || attr.path_mtu > IBV_MTU_4096 ||
                                  std::cmp_greater(mtu_bytes(attr.path_mtu), profile.wire.mtu.value))) {
     return false;
@@ -176,8 +176,9 @@ int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
     qp.attributes.port_num = attr->port_num;
   }
   if ((mask & IBV_QP_AV) != 0) {
-    resolve(attr->ah_attr, &qp.peer_node);
-    qp.has_grh = attr->ah_attr.is_global != 0;
+    const Path path = *resolve(attr->ah_attr);  // acceptable() has checked it
+    qp.peer_node = path.node;
+    qp.global = path.global;
     qp.priority = priority_of(nic_.profile().wire.link_type, attr->ah_attr);
     qp.attributes.ah_attr = attr->ah_attr;
   }

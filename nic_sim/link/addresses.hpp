@@ -1,13 +1,16 @@
-// Addresses of simulated nodes. Each port has its own subnet, in which a node has the same LID. On RoCE v2 a node has
-// the IPv4 address 10.PORT.x.y, where x.y is its number from one.
+// Addresses of simulated nodes. Each port has its own subnet, in which a node has the same LID. On RoCE a node has the
+// IPv4 address 10.PORT.x.y, where x.y is its number from one, and a link-local IPv6 address.
 #pragma once
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "nic_sim/link/packet.hpp"
 #include "wire/packet.hpp"
 
 namespace verbscope::sim {
@@ -23,10 +26,30 @@ constexpr std::uint16_t lid_of(std::uint32_t node) {
   return static_cast<std::uint16_t>(node + 1);
 }
 
-// On InfiniBand the interface id consists of the node's number from one and the port's number from one.
-inline ibv_gid gid_of(LinkType link, std::uint32_t node, std::uint8_t port) {
+// The headers of a path by the index of its source GID, as on Linux: the table of a RoCE port begins with the
+// link-local address, and has each address for RoCE v1 and for v2.
+inline constexpr std::array kRoceGids = {GlobalHeader::grh, GlobalHeader::ipv6, GlobalHeader::grh_ipv4,
+                                         GlobalHeader::ipv4};
+inline constexpr std::array kInfinibandGids = {GlobalHeader::grh};
+
+constexpr std::uint32_t gid_table_length(LinkType link) {
+  return static_cast<std::uint32_t>(facts(link).ethernet ? kRoceGids.size() : kInfinibandGids.size());
+}
+// None: the port has no GID of this index.
+constexpr GlobalHeader header_of_gid(LinkType link, std::uint32_t index) {
+  if (index >= gid_table_length(link)) return GlobalHeader::none;
+  return facts(link).ethernet ? kRoceGids[index] : kInfinibandGids[index];
+}
+
+constexpr bool has_ipv4_address(GlobalHeader header) {
+  return header == GlobalHeader::ipv4 || header == GlobalHeader::grh_ipv4;
+}
+
+// The GID of a node in packets with this header. The interface id of a link-local one consists of the node's number
+// from one and the port's number from one.
+inline ibv_gid gid_of(GlobalHeader header, std::uint32_t node, std::uint8_t port) {
   ibv_gid gid{};
-  if (facts(link).ethernet) {
+  if (has_ipv4_address(header)) {
     gid.global.interface_id = big_endian(kIpv4Mapped | std::uint64_t{port} << 16 | (node + 1));
   } else {
     gid.global.subnet_prefix = big_endian(kGidPrefix);
@@ -35,11 +58,13 @@ inline ibv_gid gid_of(LinkType link, std::uint32_t node, std::uint8_t port) {
   return gid;
 }
 
-// The node of a GID; none if it is no node's.
-inline std::optional<std::uint32_t> node_of(LinkType link, const ibv_gid& gid) {
+// The node of a destination GID; none if it is no node's, or not of the family of the source GID.
+inline std::optional<std::uint32_t> node_of(GlobalHeader header, const ibv_gid& gid) {
+  const bool ipv4 = has_ipv4_address(header);
   const std::uint64_t id = big_endian(gid.global.interface_id);
-  const std::uint64_t number = facts(link).ethernet ? id & 0xffff : id >> 8;
-  if (number == 0 || (facts(link).ethernet && id >> 24 != kIpv4Mapped >> 24)) return std::nullopt;
+  const std::uint64_t number = ipv4 ? id & 0xffff : id >> 8;
+  const std::uint64_t prefix = ipv4 ? 0 : big_endian(kGidPrefix);
+  if (number == 0 || gid.global.subnet_prefix != prefix || (ipv4 && id >> 24 != kIpv4Mapped >> 24)) return std::nullopt;
   return static_cast<std::uint32_t>(number - 1);
 }
 

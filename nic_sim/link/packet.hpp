@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,6 +16,10 @@ namespace verbscope::sim {
 // The number of a packet in PacketMemory. Its high bits are the packet's pool (PacketMemory::pool_of).
 using PacketId = std::uint32_t;
 inline constexpr PacketId kNoPacket = ~PacketId{0};
+
+// The header that carries the global addresses of a packet: InfiniBand's and RoCE v1's GRH, with link-local or (RoCE
+// v1) IPv4-mapped GIDs; RoCE v2's IP and UDP headers. InfiniBand needs none inside a subnet.
+enum class GlobalHeader : std::uint8_t { none, grh, grh_ipv4, ipv6, ipv4 };
 
 struct alignas(64) Packet {
   enum class Kind : std::uint8_t {
@@ -38,7 +43,7 @@ struct alignas(64) Packet {
   bool first = true;  // the first packet of its message
   bool last = true;
   bool has_immediate = false;
-  bool has_grh = false;
+  GlobalHeader global = GlobalHeader::none;
   bool solicited = false;
   bool freed_by_writer = false;  // PayloadWriter frees it when its payload has been written
   bool counted = false;          // response: ends one of the responder's reads; request: ends a message, sent first
@@ -104,21 +109,28 @@ constexpr bool sequence_before(std::uint32_t a, std::uint32_t b) {
 // The size of a packet on the wire, header by header, with the gap after it.
 class Framing {
  public:
-  explicit Framing(const Profile& profile) : facts_(&facts(profile.wire.link_type)), gap_(profile.fabric.packet_gap) {}
+  explicit Framing(const Profile& profile) : facts_(&facts(profile.wire.link_type)), gap_(profile.fabric.packet_gap) {
+    // The overhead of Ethernet contains the headers of RoCE v2 over IPv4.
+    const Bytes contained = ethernet() ? kIpv4Header + kUdpHeader : Bytes(0);
+    for (GlobalHeader header : {GlobalHeader::grh, GlobalHeader::grh_ipv4}) more(header) = kGrh - contained;
+    if (ethernet()) more(GlobalHeader::ipv6) = kIpv6Header + kUdpHeader - contained;
+  }
 
   bool ethernet() const { return facts_->ethernet; }
 
-  // `extensions`: transport headers after the BTH. `global`: with InfiniBand's GRH; on RoCE every packet has an IP
-  // header.
-  std::uint32_t bytes(std::uint32_t payload, Bytes extensions, bool global) const {
-    Bytes bytes = facts_->overhead + extensions + Bytes(round_up(payload, kPayloadPad.value));
-    if (global && !ethernet()) bytes += kGrh;
+  // `extensions`: transport headers after the BTH.
+  std::uint32_t bytes(std::uint32_t payload, Bytes extensions, GlobalHeader global) const {
+    const Bytes bytes = facts_->overhead + extensions + Bytes(round_up(payload, kPayloadPad.value)) +
+                        more_[static_cast<std::size_t>(global)];
     return static_cast<std::uint32_t>((std::max(bytes, facts_->min_frame) + gap_).value);
   }
 
  private:
+  Bytes& more(GlobalHeader header) { return more_[static_cast<std::size_t>(header)]; }
+
   const LinkFacts* facts_;
   Bytes gap_;
+  std::array<Bytes, 5> more_{};  // by global header: bytes besides the overhead of the link
 };
 
 }  // namespace verbscope::sim

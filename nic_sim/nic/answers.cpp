@@ -23,7 +23,7 @@ Packet& AnswerSender::make(const SimQp& qp, Packet::Kind kind, std::uint32_t seq
   packet.immediate = qp.settings.min_rnr_timer;
   packet.reads_left = 0;
   packet.cookie = with_generation(qp.generation, 0);
-  packet.wire_bytes = framing_.bytes(payload, extensions, qp.has_grh);
+  packet.wire_bytes = framing_.bytes(payload, extensions, qp.global);
   packet.priority = qp.priority;
   return packet;
 }
@@ -95,8 +95,8 @@ void AnswerSender::response_read(void* object, std::uint64_t argument) {
   AnswerSender& self = *static_cast<AnswerSender*>(object);
   Packet& answer = as_packet(argument);
   const SimQp& qp = self.qps_.find_any(answer.source_qp);
-  if (self.still_registered(qp, answer, answer.payload)) {
-    self.memory_.read(answer.remote_address, answer.data(), answer.payload);
+  if (const Region* const region = self.registered_region(qp, answer, answer.payload)) {
+    HostMemory::read(*region, answer.remote_address, answer.data(), answer.payload);
   } else {
     answer.kind = Packet::Kind::nak_access;
   }
@@ -154,16 +154,16 @@ void AtomicUnit::operand_read(void* object, std::uint64_t argument) {
                         self.events_.responder, argument);
 }
 
-// Stores the previous value in the answer. `registered`: the region still is.
-void AtomicUnit::operate(SimQp& qp, Packet& answer, bool registered) {
-  const std::uint64_t before = registered ? change(qp, answer) : 0;
+// Stores the previous value in the answer. `region`: null if it was deregistered.
+void AtomicUnit::operate(SimQp& qp, Packet& answer, const Region* region) {
+  const std::uint64_t before = region != nullptr ? change(qp, answer, *region) : 0;
   std::memcpy(answer.data(), &before, sizeof before);
 }
 
 // Performs the operation that `answer` answers. Returns the previous value.
-std::uint64_t AtomicUnit::change(SimQp& qp, const Packet& answer) {
+std::uint64_t AtomicUnit::change(SimQp& qp, const Packet& answer, const Region& region) {
   std::uint64_t before = 0;
-  memory_.read(answer.remote_address, reinterpret_cast<std::byte*>(&before), sizeof before);
+  HostMemory::read(region, answer.remote_address, reinterpret_cast<std::byte*>(&before), sizeof before);
   std::uint64_t after = before + answer.operand;
   if (answer.verb == Verb::compare_swap) after = before == answer.compare ? answer.operand : before;
   Packet& write = packets_.take(sizeof after);

@@ -57,9 +57,9 @@ class AnswerSender {
   // Queues an answer. It leaves after those before it, and not while its reads_left is above 0.
   void send(SimQp& qp, Packet& answer);
 
-  // True if the region that the request named is still registered.
-  bool still_registered(const SimQp& qp, const Packet& answer, std::uint64_t bytes) const {
-    return memory_.grants(*qp.pd, answer.rkey, answer.remote_address, bytes, 0);
+  // The region that the request named; null if it was deregistered.
+  const Region* registered_region(const SimQp& qp, const Packet& answer, std::uint64_t bytes) const {
+    return memory_.granted(qp, answer.rkey, answer.remote_address, bytes, 0);
   }
   // `answer` holds its data and may leave. If not `registered`, the region was deregistered: the answer becomes a NAK,
   // and the QP fails.
@@ -150,15 +150,14 @@ class AtomicSlots {
 class AtomicUnit {
  public:
   AtomicUnit(Engine& engine, PcieBus& bus, PacketPool& packets, const NicProfile& profile, NicCounts& counts,
-             const QpTable& qps, const HostMemory& memory, PayloadWriter& payload, ReceivingUnits& units,
-             AnswerSender& answers, const ReceiveEvents& events)
+             const QpTable& qps, PayloadWriter& payload, ReceivingUnits& units, AnswerSender& answers,
+             const ReceiveEvents& events)
       : engine_(engine),
         bus_(bus),
         packets_(packets),
         profile_(profile),
         counts_(counts),
         qps_(qps),
-        memory_(memory),
         payload_(payload),
         units_(units),
         answers_(answers),
@@ -177,11 +176,11 @@ class AtomicUnit {
   // for its last atomic. Returns true if a unit that waited for the slot is idle now.
   template <class Resume>
   bool done(SimQp& qp, Packet& answer, Resume&& resume_work) {
-    const bool registered = answers_.still_registered(qp, answer, kAtomicBytes);
-    operate(qp, answer, registered);
+    const Region* const region = answers_.registered_region(qp, answer, kAtomicBytes);
+    operate(qp, answer, region);
     const bool idle = pass_on_slot(answer.remote_address);
     if (of_this_generation(qp, answer.cookie) && --qp.responder.atomics == 0) units_.atomics_ended(qp, resume_work);
-    answers_.data_read(qp, answer, registered);
+    answers_.data_read(qp, answer, region != nullptr);
     return idle;
   }
 
@@ -191,8 +190,8 @@ class AtomicUnit {
  private:
   static void operand_read(void* unit, std::uint64_t answer);
   void start(SimQp& qp, const Packet& packet);
-  void operate(SimQp& qp, Packet& answer, bool registered);
-  std::uint64_t change(SimQp& qp, const Packet& answer);
+  void operate(SimQp& qp, Packet& answer, const Region* region);
+  std::uint64_t change(SimQp& qp, const Packet& answer, const Region& region);
   bool pass_on_slot(std::uint64_t address);
 
   Engine& engine_;
@@ -201,7 +200,6 @@ class AtomicUnit {
   const NicProfile& profile_;
   NicCounts& counts_;
   const QpTable& qps_;
-  const HostMemory& memory_;
   PayloadWriter& payload_;
   ReceivingUnits& units_;
   AnswerSender& answers_;

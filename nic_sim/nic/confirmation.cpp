@@ -267,13 +267,14 @@ ibv_wc_status AnswerHandler::scatter(SimQp& qp, const SendWqe& wqe, Packet& pack
   const bool granted =
       walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, wqe.responses * std::uint64_t{qp.path_mtu}, packet.payload,
                 [this, &qp, &packet, &from, by_cqe](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
-                  if (!memory_.grants(*qp.pd, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return false;
-                  if (bytes == packet.payload && !by_cqe && payload_writer_.is_polled(address, bytes)) {
+                  const Region* region = memory_.granted(qp, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE);
+                  if (region == nullptr) return false;
+                  if (bytes == packet.payload && !by_cqe && payload_writer_.is_polled(region->at(address), bytes)) {
                     packet.rkey = lkey;
                     payload_writer_.write(address, packet);
                     return true;
                   }
-                  memory_.write(address, from, bytes);
+                  HostMemory::write(*region, address, from, bytes);
                   if (!by_cqe) bus_.dma_write(address, bytes);
                   from += bytes;
                   return true;

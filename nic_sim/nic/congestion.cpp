@@ -40,7 +40,7 @@ void Congestion::on_marked(SimQp& qp, const Packet& packet) {
   cnp.target_node = packet.source_node;
   cnp.source_qp = packet.target_qp;
   cnp.target_qp = packet.source_qp;
-  cnp.wire_bytes = framing_.bytes(0, kCnpReserved, true);
+  cnp.wire_bytes = framing_.bytes(0, kCnpReserved, qp.global);
   cnp.reads_left = 0;
   fabric_.send(cnp);
 }

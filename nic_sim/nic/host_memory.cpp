@@ -18,38 +18,42 @@ constexpr std::uint64_t kMaxAhead = 256;
 
 }  // namespace
 
-std::uint32_t HostMemory::add(SimMr& mr) {
-  const auto place = std::find(mrs_.begin(), mrs_.end(), nullptr);
-  const auto index = static_cast<std::uint32_t>(place - mrs_.begin());
-  if (place == mrs_.end()) {
-    mrs_.push_back(&mr);
+void HostMemory::add(Region& region) {
+  const auto place = std::find(regions_.begin(), regions_.end(), nullptr);
+  const auto index = static_cast<std::uint32_t>(place - regions_.begin());
+  if (place == regions_.end()) {
+    regions_.push_back(&region);
   } else {
-    *place = &mr;
+    *place = &region;
   }
   const std::uint32_t tag = ++registrations_ & ((1u << kKeyTagBits) - 1);
-  return (index + 1) << kKeyTagBits | tag;
+  region.key = (index + 1) << kKeyTagBits | tag;
 }
 
-void HostMemory::remove(SimMr& mr) {
-  mrs_[(mr.lkey >> kKeyTagBits) - 1] = nullptr;
+void HostMemory::remove(const Region& region) {
+  regions_[(region.key >> kKeyTagBits) - 1] = nullptr;
+}
+
+void HostMemory::drop_translations(SimMr& mr) {
   for (Translation& page : mr.pages) translations_.drop(page);
 }
 
-SimMr* HostMemory::find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const {
+const Region* HostMemory::find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const {
   const std::uint32_t index = (key >> kKeyTagBits) - 1;
-  SimMr* mr = index < mrs_.size() ? mrs_[index] : nullptr;
-  return mr != nullptr && mr->lkey == key && mr->holds(address, bytes) ? mr : nullptr;
+  const Region* region = index < regions_.size() ? regions_[index] : nullptr;
+  return region != nullptr && region->key == key && region->holds(address, bytes) ? region : nullptr;
 }
 
 std::uint64_t HostMemory::missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) {
-  SimMr* mr = find(key, address, bytes);
-  if (mr == nullptr || bytes == 0) return 0;
-  prefetch(address, std::min(bytes, kMaxAhead));  // the program's memory, which the NIC will read or write soon
-  const std::uint64_t first_page = reinterpret_cast<std::uint64_t>(mr->addr) >> mr->page_bits;
-  const std::uint64_t begin = (address >> mr->page_bits) - first_page;
-  const std::uint64_t end = ((address + bytes - 1) >> mr->page_bits) - first_page + 1;
+  const Region* region = find(key, address, bytes);
+  if (region == nullptr || bytes == 0) return 0;
+  const std::byte* const memory = region->at(address);
+  prefetch(memory, std::min(bytes, kMaxAhead));  // the program's memory, which the NIC will read or write soon
+  SimMr& mr = *region->translated_by;
+  const std::uint64_t begin = mr.page_of(memory);
+  const std::uint64_t end = mr.page_of(memory + bytes - 1) + 1;
   std::uint64_t missing = 0;
-  for (std::uint64_t page = begin; page < end; ++page) missing += translations_.use(mr->pages[page]) ? 0 : 1;
+  for (std::uint64_t page = begin; page < end; ++page) missing += translations_.use(mr.pages[page]) ? 0 : 1;
   counts_.translation_hits += end - begin - missing;
   counts_.translation_misses += missing;
   return missing;
@@ -68,9 +72,11 @@ void PayloadWriter::written(void* object, std::uint64_t argument) {
   Packet& packet = as_packet(argument);
   --self.under_way_;
   // The region may have been deregistered meanwhile.
-  if (self.memory_.find(packet.rkey, packet.remote_address, packet.payload) != nullptr) {
-    self.memory_.write(packet.remote_address, packet.data(), packet.payload);
-    self.watch_.written(packet.remote_address, packet.payload, [](SimThread& thread) { thread.memory_written(); });
+  const Region* const region = self.memory_.find(packet.rkey, packet.remote_address, packet.payload);
+  if (region != nullptr) {
+    HostMemory::write(*region, packet.remote_address, packet.data(), packet.payload);
+    self.watch_.written(reinterpret_cast<std::uint64_t>(region->at(packet.remote_address)), packet.payload,
+                        [](SimThread& thread) { thread.memory_written(); });
   }
   self.packets_.give_back(packet);
 }

@@ -25,26 +25,30 @@ class HostMemory {
   HostMemory(const NicProfile& profile, NicCounts& counts, std::uint64_t seed)
       : translations_(profile.translation_cache, Replacement::random, seed), counts_(counts) {}
 
-  // Returns the key of the new region, its lkey and rkey.
-  std::uint32_t add(SimMr& mr);
-  void remove(SimMr& mr);
+  // Gives the region a key.
+  void add(Region& region);
+  void remove(const Region& region);
+  // Forgets the cached translations of a region that is deregistered or moved.
+  void drop_translations(SimMr& mr);
 
   // The region with `key` if it contains [address, address + bytes); else null. Checks no rights: for accesses that
   // were checked before, and whose region may have been deregistered since.
-  SimMr* find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const;
+  const Region* find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const;
 
-  // True if `key` is of a region of `pd` that contains [address, address + bytes) and grants `access`.
-  bool grants(const ibv_pd& pd, std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const {
-    const SimMr* mr = find(key, address, bytes);
-    return mr != nullptr && mr->pd == &pd && (mr->access & access) == access;
+  // The region with `key` if it contains [address, address + bytes) and grants `access` to the QP; else null.
+  const Region* granted(const SimQp& qp, std::uint32_t key, std::uint64_t address, std::uint64_t bytes,
+                        int access) const {
+    const Region* region = find(key, address, bytes);
+    const bool grants = region != nullptr && region->owner == qp.pd && (region->access & access) == access;
+    return grants ? region : nullptr;
   }
 
-  // DMA access to a program's memory, at the program's own addresses, inside a region. The only place that does this.
-  void read(std::uint64_t address, std::byte* to, std::uint64_t bytes) const {
-    std::memcpy(to, reinterpret_cast<const std::byte*>(address), bytes);
+  // DMA access to a program's memory, at an address inside a region. The only place that does this.
+  static void read(const Region& region, std::uint64_t address, std::byte* to, std::uint64_t bytes) {
+    std::memcpy(to, region.at(address), bytes);
   }
-  void write(std::uint64_t address, const std::byte* from, std::uint64_t bytes) const {
-    std::memcpy(reinterpret_cast<std::byte*>(address), from, bytes);
+  static void write(const Region& region, std::uint64_t address, const std::byte* from, std::uint64_t bytes) {
+    std::memcpy(region.at(address), from, bytes);
   }
 
   // Looks up the translations of [address, address + bytes) and returns the number of misses; each needs a DMA read of
@@ -62,7 +66,7 @@ class HostMemory {
   }
 
  private:
-  std::vector<SimMr*> mrs_;
+  std::vector<Region*> regions_;
   std::uint32_t registrations_ = 0;
   Cache<Translation> translations_;
   NicCounts& counts_;
@@ -77,14 +81,16 @@ class PayloadWriter {
   PayloadWriter& operator=(const PayloadWriter&) = delete;
 
   // Writes the payload of `packet` to `address`, in the region of its rkey, and frees the packet afterwards. `ago`: as
-  // in PcieBus::dma_write.
+  // in PcieBus::dma_write. Region and request have the same offsets within pages.
   void write(std::uint64_t address, Packet& packet, Picos ago = Picos(0));
 
   // Number of payloads that are not yet in memory.
   std::uint64_t under_way() const { return under_way_; }
 
   // True if a thread polls there, and so must not see the bytes before the DMA write ends.
-  bool is_polled(std::uint64_t address, std::uint64_t bytes) const { return watch_.is_polled(address, bytes); }
+  bool is_polled(const std::byte* memory, std::uint64_t bytes) const {
+    return watch_.is_polled(reinterpret_cast<std::uint64_t>(memory), bytes);
+  }
   // The threads that poll memory.
   MemoryWatch& watch() { return watch_; }
 

@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -32,7 +33,8 @@ struct SimDoorbells {
   std::uint32_t qps = 0;  // QPs that have a register
 };
 
-struct SimContext : ibv_context {
+// A program's pointer is that to its member `context`.
+struct SimContext : verbs_context {
   Nic* nic;
   std::uint32_t doorbell_registers;         // number shared by its QPs; 0: the driver's default
   std::unique_ptr<SimDoorbells> doorbells;  // created with the first QP that has a register
@@ -54,21 +56,44 @@ struct Translation {
   static constexpr std::uint32_t bytes = 8;  // MTT entry: rdma-core 44 and the mlx4, mlx5 kernel drivers
 };
 
-struct SimMr : ibv_mr {
+struct SimMr;
+
+// Memory that a key names, by the addresses that requests use.
+struct Region {
+  // With IBV_ACCESS_* in `access`: local work requests may read it.
+  static constexpr int kLocalRead = 1 << 30;
+
+  std::uint64_t begin;  // the address of its first byte in requests
+  std::uint64_t bytes;
+  std::byte* memory;  // its first byte
+  const void* owner;  // the PD whose QPs may use it
+  std::uint32_t key;
   int access;
-  int page_bits = 12;
+  SimMr* translated_by;
+
+  // True if [address, address + size) is inside.
+  bool holds(std::uint64_t address, std::uint64_t size) const {
+    return address >= begin && size <= bytes && address - begin <= bytes - size;
+  }
+  // The host's memory at an address of requests.
+  std::byte* at(std::uint64_t address) const { return memory + (address - begin); }
+};
+
+struct SimMr : ibv_mr, Region {
+  int page_bits;
+  std::uint64_t to_pages;  // adding it to a host address yields the offset from the beginning of the first page
   std::vector<Translation> pages;
-  // True if [address, address + bytes) is inside.
-  bool holds(std::uint64_t address, std::uint64_t bytes) const {
-    const auto begin = reinterpret_cast<std::uint64_t>(addr);
-    return address >= begin && bytes <= length && address - begin <= length - bytes;
+
+  // The number of the page of one of its bytes.
+  std::uint64_t page_of(const std::byte* byte) const {
+    return (reinterpret_cast<std::uint64_t>(byte) + to_pages) >> page_bits;
   }
 };
 
 struct SimAh : ibv_ah {
   std::uint32_t node;
   std::uint8_t port;  // index from 0
-  bool global;
+  GlobalHeader global;
   std::uint8_t priority;
 };
 
@@ -189,7 +214,7 @@ struct alignas(64) SimQp : ibv_qp {
   std::uint16_t generation = 0;  // number of resets: events of an earlier generation have no effect
   Transport transport;
   bool signal_all;
-  bool has_grh = false;
+  GlobalHeader global = GlobalHeader::none;  // of its packets
   std::uint8_t port = 0;      // index from 0
   std::uint8_t priority = 0;  // of its packets, on Ethernet
   QpSettings settings;
@@ -222,7 +247,8 @@ inline std::uint32_t grh_room(const SimQp& qp) {
 }
 
 inline SimContext& as_sim(ibv_context* context) {
-  return *static_cast<SimContext*>(context);
+  auto* const first = reinterpret_cast<std::byte*>(context) - offsetof(verbs_context, context);
+  return *static_cast<SimContext*>(reinterpret_cast<verbs_context*>(first));
 }
 inline SimPd& as_sim(ibv_pd* pd) {
   return *static_cast<SimPd*>(pd);

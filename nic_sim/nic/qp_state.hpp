@@ -62,7 +62,7 @@ struct alignas(64) SendWqe {
   bool fenced;  // waits for the READs and atomics before it
   bool solicited;
   bool has_immediate;
-  bool has_grh : 1;
+  GlobalHeader global : 3;
   std::uint8_t priority : 3;  // of its packets
   bool inlined;
   bool by_blueflame;

@@ -52,17 +52,29 @@ SimSrq& RecvFetcher::shared_recvs_fetched(std::uint64_t argument) {
 
 namespace {
 
+ibv_gid gid_in(const Packet& packet, std::uint32_t node) {
+  return gid_of(packet.global, node, static_cast<std::uint8_t>(packet.port + 1));
+}
+
+// RoCE carries the priority as DSCP. A switch that marks the packet sets both ECN bits (RFC 3168).
+unsigned traffic_class_of(const Packet& packet) {
+  return unsigned{packet.priority} << 5 | (packet.marked ? 3u : kEcnCapable);
+}
+
 // InfiniBand Architecture Specification 1.3, volume 1, section 8.3: version, payload length, next header (0x1B: BTH
-// follows), hop limit, and the two addresses.
-std::array<std::byte, 40> grh_of(const Packet& packet) {
+// follows), hop limit, and the two addresses. RoCE v2 over IPv6 has a header of the same layout (annex A17.4.2), which
+// UDP follows.
+std::array<std::byte, 40> grh_of(const Packet& packet, bool ethernet) {
+  const bool udp = packet.global == GlobalHeader::ipv6;
+  const std::uint64_t transport = (kBth + kDeth + kIcrc).value + (packet.has_immediate ? kImmDt.value : 0) +
+                                  round_up(packet.payload, kPayloadPad.value) + (udp ? kUdpHeader.value : 0);
   ibv_grh grh{};
-  grh.version_tclass_flow = htobe32(6u << 28);
-  grh.paylen = htobe16(static_cast<std::uint16_t>(packet.wire_bytes - (kLrh + kGrh + kVcrc).value));
-  grh.next_hdr = 0x1b;
+  grh.version_tclass_flow = htobe32(6u << 28 | (ethernet ? traffic_class_of(packet) << 20 : 0));
+  grh.paylen = htobe16(static_cast<std::uint16_t>(transport));
+  grh.next_hdr = udp ? 17 : 0x1b;
   grh.hop_limit = 64;
-  const auto port = static_cast<std::uint8_t>(packet.port + 1);
-  grh.sgid = gid_of(LinkType::infiniband, packet.source_node, port);
-  grh.dgid = gid_of(LinkType::infiniband, packet.target_node, port);
+  grh.sgid = gid_in(packet, packet.source_node);
+  grh.dgid = gid_in(packet, packet.target_node);
   return std::bit_cast<std::array<std::byte, 40>>(grh);
 }
 
@@ -72,11 +84,9 @@ std::array<std::byte, 40> ipv4_of(const Packet& packet) {
   const auto put = [&room](std::size_t at, std::uint64_t value, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; ++i) room[20 + at + i] = static_cast<std::uint8_t>(value >> 8 * (bytes - 1 - i));
   };
-  const auto address = [&packet](std::uint32_t node) {
-    return big_endian(gid_of(LinkType::roce_v2, node, static_cast<std::uint8_t>(packet.port + 1)).global.interface_id);
-  };
+  const auto address = [&packet](std::uint32_t node) { return big_endian(gid_in(packet, node).global.interface_id); };
   put(0, 0x45, 1);
-  put(1, std::uint64_t{packet.priority} << 5 | (packet.marked ? 3 : 2), 1);  // the priority as DSCP; ECN
+  put(1, traffic_class_of(packet), 1);
   put(2, kIpv4Header.value + kUdpHeader.value + kBth.value + kDeth.value + packet.payload + kIcrc.value, 2);
   put(8, 64, 1);
   put(9, 17, 1);  // UDP follows
@@ -106,7 +116,7 @@ void RecvConsumer::take(SimQp& qp, const Packet& packet) {
 ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
   const std::uint64_t begin = qp.responder.offset + grh_room(qp);
   if (begin + packet.payload > qp.responder.recv.length) return IBV_WC_LOC_LEN_ERR;
-  const bool has_header = grh_room(qp) > 0 && packet.has_grh;
+  const bool has_header = grh_room(qp) > 0 && packet.global != GlobalHeader::none;
   if (packet.payload == 0) return has_header ? deliver_grh(qp, packet) : IBV_WC_SUCCESS;
   const InlineReceive place = inline_receive(qp, packet);
   const Picos ago = payload_issued(packet.last);
@@ -121,7 +131,7 @@ ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
 }
 
 ibv_wc_status RecvConsumer::deliver_grh(SimQp& qp, const Packet& packet) {
-  const auto grh = ethernet_ ? ipv4_of(packet) : grh_of(packet);
+  const auto grh = packet.global == GlobalHeader::ipv4 ? ipv4_of(packet) : grh_of(packet, ethernet_);
   return scatter(qp, 0, grh, InlineReceive::nowhere, payload_issued(packet.last));
 }
 
@@ -132,18 +142,20 @@ ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<co
   if (qp.responder.recv.sges == 1 && place == InlineReceive::nowhere) {
     const ibv_sge& only = *qp.responder.recv_sges;
     const std::uint64_t address = only.addr + begin;
-    if (!memory_.grants(*qp.pd, only.lkey, address, data.size(), IBV_ACCESS_LOCAL_WRITE)) return IBV_WC_LOC_PROT_ERR;
-    write(address, data, only.lkey, ago);
+    const Region* region = memory_.granted(qp, only.lkey, address, data.size(), IBV_ACCESS_LOCAL_WRITE);
+    if (region == nullptr) return IBV_WC_LOC_PROT_ERR;
+    write(*region, address, data, ago);
     return IBV_WC_SUCCESS;
   }
   const bool granted =
       walk_sges({qp.responder.recv_sges, qp.responder.recv.sges}, begin, data.size(),
                 [this, &qp, &data, place, ago](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
-                  if (!memory_.grants(*qp.pd, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return false;
+                  const Region* region = memory_.granted(qp, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE);
+                  if (region == nullptr) return false;
                   if (place != InlineReceive::nowhere) {
-                    memory_.write(address, data.data(), bytes);
+                    HostMemory::write(*region, address, data.data(), bytes);
                   } else {
-                    write(address, data.first(bytes), lkey, ago);
+                    write(*region, address, data.first(bytes), ago);
                   }
                   data = data.subspan(bytes);
                   return true;
@@ -151,12 +163,12 @@ ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<co
   return granted ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
 }
 
-void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey, Picos ago) {
+void RecvConsumer::write(const Region& region, std::uint64_t address, std::span<const std::byte> data, Picos ago) {
   if (payload_.under_way() == 0) {
-    memory_.write(address, data.data(), data.size());
+    HostMemory::write(region, address, data.data(), data.size());
     bus_.dma_write(address, data.size(), Ordered::yes, ago);
   } else {
-    write_behind(address, data, lkey, ago);
+    write_behind(address, data, region.key, ago);
   }
 }
 
@@ -171,7 +183,7 @@ void RecvConsumer::write_behind(std::uint64_t address, std::span<const std::byte
 void RecvConsumer::complete(SimQp& qp, const Packet& packet, ibv_wc_status status) {
   ResponderState& state = qp.responder;
   unsigned flags = packet.has_immediate ? IBV_WC_WITH_IMM : 0;
-  if (grh_room(qp) > 0 && packet.has_grh) flags |= IBV_WC_GRH;
+  if (grh_room(qp) > 0 && packet.global != GlobalHeader::none) flags |= IBV_WC_GRH;
   const bool by_write = packet.verb == Verb::write;
   state.has_recv = false;
   cqes_.complete(qp.recv_completions(),

@@ -85,7 +85,7 @@ class RecvConsumer {
  private:
   ibv_wc_status scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data, InlineReceive place,
                         Picos ago);
-  void write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey, Picos ago);
+  void write(const Region& region, std::uint64_t address, std::span<const std::byte> data, Picos ago);
   // Rare: kept out of the callers' code.
   [[gnu::noinline]] void write_behind(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey,
                                       Picos ago);

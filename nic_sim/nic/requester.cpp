@@ -53,7 +53,7 @@ Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
   packet.first = number == 0;
   packet.last = number + 1 == wqe.packets;
   packet.has_immediate = wqe.has_immediate && packet.last;
-  packet.has_grh = wqe.has_grh;
+  packet.global = wqe.global;
   packet.solicited = wqe.solicited && packet.last;
   packet.completes = packet.last && wqe.signaled && !facts(qp.transport).reliable;
   packet.port = qp.port;
@@ -72,7 +72,7 @@ Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
   packet.length = wqe.length;
   packet.operand = wqe.operand;
   packet.compare = wqe.compare;
-  packet.wire_bytes = framing_.bytes(packet.payload, extensions(packet), packet.has_grh);
+  packet.wire_bytes = framing_.bytes(packet.payload, extensions(packet), packet.global);
   packet.priority = wqe.priority;
   return packet;
 }
@@ -94,7 +94,7 @@ bool PacketBuilder::read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet) 
   const bool granted = walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, packet.offset, packet.payload,
                                  [this, &qp](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
                                    pieces_.push_back({address, bytes});
-                                   return memory_.grants(*qp.pd, lkey, address, bytes, 0);
+                                   return memory_.granted(qp, lkey, address, bytes, Region::kLocalRead) != nullptr;
                                  });
   packet.reads_left = static_cast<std::uint32_t>(pieces_.size());
   if (granted) {
@@ -121,8 +121,9 @@ bool PacketBuilder::gather(SimQp& qp, Packet& packet) const {
   std::byte* out = packet.data();
   return walk_sges({qp.send.sges_of(without_generation(packet.cookie)), qp.send.max_sge}, packet.offset, packet.payload,
                    [this, &out](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
-                     if (memory_.find(lkey, address, bytes) == nullptr) return false;
-                     memory_.read(address, out, bytes);
+                     const Region* region = memory_.find(lkey, address, bytes);
+                     if (region == nullptr) return false;
+                     HostMemory::read(*region, address, out, bytes);
                      out += bytes;
                      return true;
                    });

@@ -35,8 +35,8 @@ RequestCheck check_access(const SimQp& qp, const Packet& packet, const HostMemor
   if ((qp.settings.qp_access_flags & static_cast<unsigned>(access)) == 0) return RequestCheck::invalid;
   if (verb.atomic && packet.remote_address % kAtomicBytes != 0) return RequestCheck::invalid;
   if (packet.length == 0) return RequestCheck::take;
-  const bool granted = memory.grants(*qp.pd, packet.rkey, packet.remote_address, packet.length, access);
-  return granted ? RequestCheck::take : RequestCheck::no_access;
+  const Region* region = memory.granted(qp, packet.rkey, packet.remote_address, packet.length, access);
+  return region != nullptr ? RequestCheck::take : RequestCheck::no_access;
 }
 
 }  // namespace

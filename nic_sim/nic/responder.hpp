@@ -146,7 +146,7 @@ class Responder {
         requester_(requester),
         answers_(engine, bus, fabric, pool, profile, counts, qps, requester.completer(), memory, congestion, node,
                  seed),
-        atomics_(engine, bus, pool, profile.nic, counts, qps, memory, payload, units, answers_, events),
+        atomics_(engine, bus, pool, profile.nic, counts, qps, payload, units, answers_, events),
         executor_(profile.nic, counts, requester.completer(), payload, recvs, answers_, atomics_),
         processor_(engine, bus, profile.nic, counts, contexts, memory, events, units, executor_, answers_) {}
   Responder(const Responder&) = delete;

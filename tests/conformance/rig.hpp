@@ -84,6 +84,13 @@ class EachTransport : public Rig, public testing::WithParamInterface<ibv_qp_type
 };
 class EachConnected : public EachTransport {};  // RC and UC
 
+// Skips a test of what devices of this machine may lack; the simulated device has it.
+#define VERBSCOPE_NEEDS(condition, what)              \
+  if (!(condition)) {                                 \
+    ASSERT_FALSE(fabric().simulated()) << (what);     \
+    GTEST_SKIP() << "not on this device: " << (what); \
+  }
+
 std::string transport_name(ibv_qp_type type);
 #define VERBSCOPE_EACH_TRANSPORT(Suite)                                                  \
   INSTANTIATE_TEST_SUITE_P(, Suite, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD), \

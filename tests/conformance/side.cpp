@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace verbscope::conformance {
 
@@ -31,15 +30,6 @@ void Side::destroy_all() {
   }
 }
 
-template <class T>
-T* Side::keep(T* object, const char* what) {
-  if (object == nullptr) {
-    ADD_FAILURE() << "cannot make a " << what << ": " << std::strerror(errno);
-    throw Error(std::string("no ") + what);
-  }
-  return object;
-}
-
 int Side::destroy(void* object) {
   const auto found = std::ranges::find(kept_, object, &Kept::object);
   if (found == kept_.end()) return ENOENT;
@@ -49,43 +39,32 @@ int Side::destroy(void* object) {
 }
 
 ibv_pd* Side::make_pd() {
-  ibv_pd* pd = keep(provider_.alloc_pd(context()), "PD");
-  kept_.push_back({pd, [this, pd] { return provider_.dealloc_pd(pd); }});
-  return pd;
+  return keep(provider_.alloc_pd(context()), "PD", &Provider::dealloc_pd);
 }
 
 ibv_mr* Side::make_mr(std::size_t offset, std::size_t length, int access, ibv_pd* pd) {
-  ibv_mr* mr = keep(provider_.reg_mr(pd == nullptr ? pd_ : pd, memory(offset), length, access), "memory region");
-  kept_.push_back({mr, [this, mr] { return provider_.dereg_mr(mr); }});
-  return mr;
+  return keep(provider_.reg_mr(pd == nullptr ? pd_ : pd, memory(offset), length, access), "memory region",
+              &Provider::dereg_mr);
 }
 
 ibv_comp_channel* Side::make_channel() {
-  ibv_comp_channel* channel = keep(provider_.create_comp_channel(context()), "completion channel");
-  kept_.push_back({channel, [this, channel] { return provider_.destroy_comp_channel(channel); }});
-  return channel;
+  return keep(provider_.create_comp_channel(context()), "completion channel", &Provider::destroy_comp_channel);
 }
 
 ibv_cq* Side::make_cq(int entries, ibv_comp_channel* channel) {
-  ibv_cq* cq = keep(provider_.create_cq(context(), entries, channel), "CQ");
-  kept_.push_back({cq, [this, cq] { return provider_.destroy_cq(cq); }});
-  return cq;
+  return keep(provider_.create_cq(context(), entries, channel), "CQ", &Provider::destroy_cq);
 }
 
 ibv_srq* Side::make_srq(std::uint32_t depth, std::uint32_t sges) {
   ibv_srq_init_attr attr{};
   attr.attr.max_wr = depth;
   attr.attr.max_sge = sges;
-  ibv_srq* srq = keep(provider_.create_srq(pd_, &attr), "SRQ");
-  kept_.push_back({srq, [this, srq] { return provider_.destroy_srq(srq); }});
-  return srq;
+  return keep(provider_.create_srq(pd_, &attr), "SRQ", &Provider::destroy_srq);
 }
 
 ibv_qp* Side::make_qp(ibv_qp_type type, const QpAsk& ask) {
   ibv_qp_init_attr attr = init_attributes(*this, type, ask);
-  ibv_qp* qp = keep(provider_.create_qp(ask.pd == nullptr ? pd_ : ask.pd, &attr), "QP");
-  kept_.push_back({qp, [this, qp] { return provider_.destroy_qp(qp); }});
-  return qp;
+  return keep(provider_.create_qp(ask.pd == nullptr ? pd_ : ask.pd, &attr), "QP", &Provider::destroy_qp);
 }
 
 ibv_qp* Side::make_qp_ex(ibv_qp_type type, std::uint64_t operations, const QpAsk& ask) {
@@ -100,16 +79,12 @@ ibv_qp* Side::make_qp_ex(ibv_qp_type type, std::uint64_t operations, const QpAsk
   attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   attr.pd = ask.pd == nullptr ? pd_ : ask.pd;
   attr.send_ops_flags = operations;
-  ibv_qp* qp = keep(provider_.create_qp_ex(context(), &attr), "QP with the builder interface");
-  kept_.push_back({qp, [this, qp] { return provider_.destroy_qp(qp); }});
-  return qp;
+  return keep(provider_.create_qp_ex(context(), &attr), "QP with the builder interface", &Provider::destroy_qp);
 }
 
 ibv_ah* Side::make_ah(const Side& to, bool global) {
   ibv_ah_attr attr = path_between(*this, to, global);
-  ibv_ah* ah = keep(provider_.create_ah(pd_, &attr), "address handle");
-  kept_.push_back({ah, [this, ah] { return provider_.destroy_ah(ah); }});
-  return ah;
+  return keep(provider_.create_ah(pd_, &attr), "address handle", &Provider::destroy_ah);
 }
 
 ibv_qp_init_attr init_attributes(const Side& side, ibv_qp_type type, const QpAsk& ask) {

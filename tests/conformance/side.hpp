@@ -2,12 +2,18 @@
 // test makes there. The side gives back what the test left, children first, and expects each to go without an error.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "common/error.hpp"
 #include "machine/memory.hpp"
 #include "tests/conformance/fabric.hpp"
 #include "verbs/endpoint.hpp"
@@ -69,6 +75,21 @@ class Side {
   ibv_qp* make_qp_ex(ibv_qp_type type, std::uint64_t operations, const QpAsk& ask = {});
   ibv_ah* make_ah(const Side& to, bool global = false);
 
+  // Takes over an object that the test expects to have got; `what` names it.
+  template <class T>
+  T* keep(T* object, const char* what, std::function<int()> release) {
+    if (object == nullptr) {
+      ADD_FAILURE() << "cannot make a " << what << ": " << std::strerror(errno);
+      throw Error(std::string("no ") + what);
+    }
+    kept_.push_back({object, std::move(release)});
+    return object;
+  }
+  template <class T>
+  T* keep(T* object, const char* what, int (Provider::*release)(T*)) {
+    return keep(object, what, [this, object, release] { return (provider_.*release)(object); });
+  }
+
   // 0 or the errno of the call. An object that could not be destroyed is still the side's.
   int destroy(void* object);
   // Destroys everything of the side but the device and the memory, at once, as when a process dies.
@@ -79,9 +100,6 @@ class Side {
     void* object;
     std::function<int()> destroy;
   };
-  template <class T>
-  T* keep(T* object, const char* what);
-
   Provider& provider_;
   Device device_;
   GidChoice gid_;

@@ -35,7 +35,7 @@ TEST(Device, HasPortsOfProfile) {
   EXPECT_EQ(provider.query_port(context, 3, &port), EINVAL);
   ibv_gid_entry gid{};
   EXPECT_EQ(provider.query_gid(context, 1, 0, &gid), 0);
-  EXPECT_EQ(provider.query_gid(context, 1, 1, &gid), ENODATA);
+  EXPECT_EQ(provider.query_gid(context, 1, 1, &gid), EINVAL);
   EXPECT_EQ(provider.close(context), 0);
 }
 

@@ -1,0 +1,51 @@
+#include "nic_sim/device/operations.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "nic_sim/device/data_path.hpp"
+#include "nic_sim/device/provider.hpp"
+#include "verbs/qp_rules.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+SimProvider& control(ibv_context* context) {
+  return static_cast<SimDevice*>(context->device)->control;
+}
+
+// ibv_query_port(3) of a program that knows fewer attributes.
+int query_port_begin(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std::size_t attr_size) {
+  ibv_port_attr all{};
+  const int error = control(context).query_port(context, port, &all);
+  if (error == 0) std::memcpy(attr, &all, std::min(attr_size, sizeof all));
+  return error;
+}
+
+}  // namespace
+
+void set_operations(SimContext& context) {
+  ibv_context_ops& ops = context.context.ops;
+  ops.post_send = &post_send;
+  ops.post_recv = &post_recv;
+  ops.post_srq_recv = &post_srq_recv;
+  ops.poll_cq = &poll_cq;
+  ops.req_notify_cq = &req_notify_cq;
+  context.query_port = &query_port_begin;
+  context.query_device_ex = [](ibv_context* of, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
+                               std::size_t attr_size) {
+    return control(of).query_device_ex(of, input, attr, attr_size);
+  };
+  context.create_qp_ex = [](ibv_context* of, ibv_qp_init_attr_ex* attr) { return control(of).create_qp_ex(of, attr); };
+  context.alloc_td = [](ibv_context* of, ibv_td_init_attr* attr) -> ibv_td* {
+    return attr->comp_mask == 0 ? control(of).alloc_td(of) : no_object(EINVAL);
+  };
+  context.dealloc_td = [](ibv_td* td) { return control(td->context).dealloc_td(td); };
+  context.alloc_parent_domain = [](ibv_context* of, ibv_parent_domain_init_attr* attr) -> ibv_pd* {
+    if (attr->pd == nullptr || attr->pd->context != of) return no_object(EINVAL);
+    return attr->comp_mask == 0 ? control(of).alloc_parent_domain(attr->pd, attr->td) : no_object(EOPNOTSUPP);
+  };
+}
+
+}  // namespace verbscope::sim
