@@ -122,6 +122,10 @@ SimCluster::~SimCluster() = default;
 Provider& SimCluster::provider(int node) {
   return impl_->machines.at(static_cast<std::size_t>(node)).provider;
 }
+void SimCluster::make_pollable() {
+  for (Impl::Machine& machine : impl_->machines) machine.provider.make_pollable();
+}
+
 int SimCluster::nodes() const {
   return static_cast<int>(impl_->machines.size());
 }

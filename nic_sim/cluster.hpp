@@ -38,6 +38,9 @@ class SimCluster {
 
   // The verbs of a node, with device "sim0". Valid as long as the cluster.
   Provider& provider(int node);
+  // Contexts and completion channels that are made from now on have file descriptors, as those of libibverbs: readable
+  // while an event waits.
+  void make_pollable();
   int nodes() const;
   int cores() const;  // of each node
 

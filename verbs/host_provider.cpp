@@ -63,6 +63,14 @@ int HostProvider::close(ibv_context* context) {
   return ibv_close_device(context);
 }
 
+int HostProvider::get_async_event(ibv_context* context, ibv_async_event* event) {
+  return ibv_get_async_event(context, event);
+}
+
+void HostProvider::ack_async_event(ibv_async_event* event) {
+  ibv_ack_async_event(event);
+}
+
 // mlx5 calls it scatter to CQE and reads the variable when it creates a QP (rdma-core 44, providers/mlx5/verbs.c,
 // use_scatter_to_cqe). Other drivers have no setting that libibverbs can reach.
 int HostProvider::set_inline_recv(ibv_context* context, Transport transport, Verb verb, std::uint32_t bytes) {
@@ -152,8 +160,12 @@ int HostProvider::destroy_comp_channel(ibv_comp_channel* channel) {
   return ibv_destroy_comp_channel(channel);
 }
 
-ibv_cq* HostProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) {
-  return ibv_create_cq(context, entries, nullptr, channel, 0);
+ibv_cq* HostProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector) {
+  return ibv_create_cq(context, entries, nullptr, channel, vector);
+}
+
+int HostProvider::resize_cq(ibv_cq* cq, int entries) {
+  return ibv_resize_cq(cq, entries);
 }
 
 int HostProvider::destroy_cq(ibv_cq* cq) {
@@ -162,6 +174,10 @@ int HostProvider::destroy_cq(ibv_cq* cq) {
 
 ibv_srq* HostProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   return ibv_create_srq(pd, attr);
+}
+
+int HostProvider::modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
+  return ibv_modify_srq(srq, attr, mask);
 }
 
 int HostProvider::query_srq(ibv_srq* srq, ibv_srq_attr* attr) {

@@ -11,6 +11,8 @@ class HostProvider final : public Provider {
   std::vector<std::string> device_names() override;
   ibv_context* open(const std::string& name) override;
   int close(ibv_context* context) override;
+  int get_async_event(ibv_context* context, ibv_async_event* event) override;
+  void ack_async_event(ibv_async_event* event) override;
   int set_inline_recv(ibv_context* context, Transport transport, Verb verb, std::uint32_t bytes) override;
   int set_doorbell_registers(const std::string& name, std::uint32_t total) override;
   int query_device(ibv_context* context, ibv_device_attr* attr) override;
@@ -28,9 +30,11 @@ class HostProvider final : public Provider {
   int dereg_mr(ibv_mr* mr) override;
   ibv_comp_channel* create_comp_channel(ibv_context* context) override;
   int destroy_comp_channel(ibv_comp_channel* channel) override;
-  ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) override;
+  ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector) override;
+  int resize_cq(ibv_cq* cq, int entries) override;
   int destroy_cq(ibv_cq* cq) override;
   ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) override;
+  int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) override;
   int query_srq(ibv_srq* srq, ibv_srq_attr* attr) override;
   int destroy_srq(ibv_srq* srq) override;
   ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) override;

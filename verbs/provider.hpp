@@ -61,6 +61,12 @@ class Provider {
   // `name` must be one of device_names(). Null and errno on failure (ENODEV: no such device).
   virtual ibv_context* open(const std::string& name) = 0;
   virtual int close(ibv_context* context) = 0;
+  // Waits for the next asynchronous event, unless ibv_context::async_fd has O_NONBLOCK (-1 and EAGAIN).
+  virtual int get_async_event(ibv_context* /*context*/, ibv_async_event* /*event*/) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  virtual void ack_async_event(ibv_async_event* /*event*/) {}
   // Inline receive for QPs of the transport created from now on: payloads of up to `bytes`, in messages by `verb`,
   // arrive where the driver copies them from (wire/wqe.hpp). 0 disables it. EOPNOTSUPP if the device has
   // none, EINVAL if `bytes` exceeds its limit.
@@ -106,10 +112,12 @@ class Provider {
   virtual int dereg_mr(ibv_mr* mr) = 0;
   virtual ibv_comp_channel* create_comp_channel(ibv_context* context) = 0;
   virtual int destroy_comp_channel(ibv_comp_channel* channel) = 0;
-  // `channel` may be null: no events.
-  virtual ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) = 0;
+  // `channel` may be null: no events. `vector`: 0 to ibv_context::num_comp_vectors - 1.
+  virtual ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector) = 0;
+  virtual int resize_cq(ibv_cq* /*cq*/, int /*entries*/) { return EOPNOTSUPP; }
   virtual int destroy_cq(ibv_cq* cq) = 0;
   virtual ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) = 0;
+  virtual int modify_srq(ibv_srq* /*srq*/, ibv_srq_attr* /*attr*/, int /*mask*/) { return EOPNOTSUPP; }
   virtual int query_srq(ibv_srq* srq, ibv_srq_attr* attr) = 0;
   virtual int destroy_srq(ibv_srq* srq) = 0;
   virtual ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) = 0;

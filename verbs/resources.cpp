@@ -81,7 +81,7 @@ ibv_srq* create_srq(const Pd& pd, int depth, int sge) {
 }
 
 ibv_cq* create_cq(const Device& device, int entries, ibv_comp_channel* channel) {
-  ibv_cq* cq = device.provider().create_cq(device.get(), entries, channel);
+  ibv_cq* cq = device.provider().create_cq(device.get(), entries, channel, 0);
   if (cq == nullptr) {
     const int error = errno;
     const int limit = device.attributes().max_cqe;

@@ -1,12 +1,10 @@
 #include "nic_sim/device/provider.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "nic_sim/device/operations.hpp"
-#include "nic_sim/host/event_channel.hpp"
 #include "nic_sim/link/addresses.hpp"
 #include "verbs/qp_rules.hpp"
 #include "wire/wqe.hpp"
@@ -25,17 +23,19 @@ std::vector<std::string> SimProvider::device_names() {
 
 ibv_context* SimProvider::open(const std::string& name) {
   if (name != device_.name) return no_object(ENODEV);
-  auto* opened = new SimContext{};
+  const HostProfile& host = nic_.profile().host;
+  auto opened = std::make_unique<SimContext>(nic_, nic_.engine(), host.event_wakeup, pollable_);
+  if (pollable_ && opened->async_events.fd() < 0) return nullptr;  // errno is set
   opened->sz = sizeof(verbs_context);
   set_operations(*opened);
   ibv_context& context = opened->context;
   context.device = &device_;
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  context.cmd_fd = context.async_fd = -1;
-  context.num_comp_vectors = 1;
-  opened->nic = &nic_;
+  context.cmd_fd = -1;
+  context.async_fd = opened->async_events.fd();
+  context.num_comp_vectors = host.cores;  // as drivers of adapters, one for each core
   opened->doorbell_registers = doorbell_registers_;
-  return &context;
+  return &contexts_.emplace_back(std::move(opened))->context;
 }
 
 int SimProvider::set_doorbell_registers(const std::string&, std::uint32_t total) {
@@ -61,7 +61,7 @@ int SimProvider::set_multi_packet_recv(ibv_context* context, std::uint32_t recvs
 
 int SimProvider::close(ibv_context* context) {
   if (as_sim(context).open_objects > 0) return EBUSY;
-  delete &as_sim(context);
+  as_sim(context).async_events.close();
   return 0;
 }
 
@@ -99,74 +99,6 @@ ibv_pd* SimProvider::alloc_parent_domain(ibv_pd* pd, ibv_td*) {
   as_sim(domain).parent = pd;
   ++as_sim(pd).users;
   return domain;
-}
-
-ibv_comp_channel* SimProvider::create_comp_channel(ibv_context* context) {
-  auto* channel = new SimChannel{};
-  channel->context = context;
-  channel->fd = -1;
-  channel->wakeup = nic_.profile().host.event_wakeup;
-  ++as_sim(context).open_objects;
-  return channel;
-}
-
-int SimProvider::destroy_comp_channel(ibv_comp_channel* channel) {
-  if (channel->refcnt > 0) return EBUSY;
-  --as_sim(channel->context).open_objects;
-  delete static_cast<SimChannel*>(channel);
-  return 0;
-}
-
-ibv_cq* SimProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) {
-  if (entries < 1 || entries > kMaxCqEntries) return no_object(EINVAL);
-  auto* cq = new SimCq{};
-  cq->context = context;
-  cq->cqe = static_cast<int>(std::bit_ceil(static_cast<unsigned>(entries)));
-  cq->channel = channel;
-  if (channel != nullptr) ++channel->refcnt;
-  ++as_sim(context).open_objects;
-  return cq;
-}
-
-int SimProvider::destroy_cq(ibv_cq* cq) {
-  auto* sim = static_cast<SimCq*>(cq);
-  if (sim->users > 0) return EBUSY;
-  if (cq->channel != nullptr) {
-    std::erase_if(static_cast<SimChannel*>(cq->channel)->pending, [sim](const auto& event) { return event.cq == sim; });
-    --cq->channel->refcnt;
-    cq->channel = nullptr;
-  }
-  --as_sim(cq->context).open_objects;
-  sim->arming = Arming{};
-  sim->places.resize(1);
-  retired_cqs_.emplace_back(sim);
-  return 0;
-}
-
-ibv_srq* SimProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
-  const ibv_srq_attr& requested = attr->attr;
-  if (requested.max_wr < 1 || requested.max_wr > kMaxQueueDepth || requested.max_sge > kMaxSge)
-    return no_object(EINVAL);
-  SimSrq* srq = srqs_.emplace_back(std::make_unique<SimSrq>()).get();
-  srq->context = pd->context;
-  srq->pd = pd;
-  srq->srq_context = attr->srq_context;
-  srq->queue.resize(requested.max_wr, requested.max_sge, requested.max_wr + 1, kSrqNextSegment);
-  ++as_sim(pd).users;
-  return srq;
-}
-
-int SimProvider::query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
-  const RecvQueue& queue = static_cast<SimSrq*>(srq)->queue;
-  *attr = ibv_srq_attr{.max_wr = queue.depth, .max_sge = queue.max_sge, .srq_limit = 0};
-  return 0;
-}
-
-int SimProvider::destroy_srq(ibv_srq* srq) {
-  auto* sim = static_cast<SimSrq*>(srq);
-  if (sim->users > 0) return EBUSY;
-  --as_sim(srq->pd).users;
-  return 0;
 }
 
 std::optional<SimProvider::Path> SimProvider::resolve(const ibv_ah_attr& attr) const {

@@ -40,9 +40,15 @@ class SimProvider : public Provider {
  public:
   explicit SimProvider(Nic& nic);
 
+  // Contexts and completion channels that are made from now on have file descriptors, which are readable while an event
+  // waits.
+  void make_pollable() { pollable_ = true; }
+
   std::vector<std::string> device_names() override;
   ibv_context* open(const std::string& name) override;
   int close(ibv_context* context) override;
+  int get_async_event(ibv_context* context, ibv_async_event* event) override;
+  void ack_async_event(ibv_async_event* event) override;
   int set_inline_recv(ibv_context* context, Transport transport, Verb verb, std::uint32_t bytes) override;
   int set_multi_packet_recv(ibv_context* context, std::uint32_t recvs) override;
   int set_doorbell_registers(const std::string& name, std::uint32_t total) override;
@@ -63,9 +69,11 @@ class SimProvider : public Provider {
   int dereg_mr(ibv_mr* mr) override;
   ibv_comp_channel* create_comp_channel(ibv_context* context) override;
   int destroy_comp_channel(ibv_comp_channel* channel) override;
-  ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) override;
+  ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector) override;
+  int resize_cq(ibv_cq* cq, int entries) override;
   int destroy_cq(ibv_cq* cq) override;
   ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) override;
+  int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) override;
   int query_srq(ibv_srq* srq, ibv_srq_attr* attr) override;
   int destroy_srq(ibv_srq* srq) override;
   ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) override;
@@ -88,12 +96,17 @@ class SimProvider : public Provider {
   std::optional<Path> resolve(const ibv_ah_attr& attr) const;
   // Charges the running thread for registering memory.
   void spend_on_registration(std::uint64_t begin, std::size_t length);
+  // Drops the asynchronous events of an object that is destroyed.
+  static void forget_events(ibv_context& context, const void* object);
   bool acceptable(const ibv_qp_attr& attr, int mask) const;
 
   Nic& nic_;
   SimDevice device_;
   std::uint32_t doorbell_registers_ = 0;  // from set_doorbell_registers()
+  bool pollable_ = false;
   // Kept until the simulation ends, because events may refer to destroyed ones.
+  std::vector<std::unique_ptr<SimContext>> contexts_;
+  std::vector<std::unique_ptr<SimChannel>> channels_;
   std::vector<std::unique_ptr<SimQp>> qps_;
   std::vector<std::unique_ptr<Builder>> builders_;
   std::vector<std::unique_ptr<SimSrq>> srqs_;

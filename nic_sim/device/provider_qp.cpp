@@ -236,6 +236,7 @@ int SimProvider::destroy_qp(ibv_qp* verbs_qp) {
   clean(qp.send_completions(), qp);
   clean(qp.recv_completions(), qp);
   qp.state = IBV_QPS_RESET;
+  forget_events(*qp.context, &qp);
   nic_.remove_qp(qp);
   --as_sim(qp.pd).users;
   if (qp.srq != nullptr) --qp.shared_queue()->users;

@@ -1,56 +1,117 @@
-// The completion channels of a simulated node: interrupts append events, and threads sleep until one arrives.
+// Events that programs of a simulated node wait for: interrupts append them, and threads sleep until one arrives.
 // docs/simulator.md has the sequence.
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "nic_sim/host/thread.hpp"
+#include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
 
-struct SimChannel : ibv_comp_channel {
-  // The interrupt of a queue's completion, and its time.
+// The events of a completion channel, or the asynchronous events of a context.
+template <class What>
+class EventQueue {
+ public:
+  // `wakeup`: HostProfile::event_wakeup. `pollable`: the queue has a file descriptor.
+  EventQueue(Engine& engine, Picos wakeup, bool pollable)
+      : engine_(engine), wakeup_(wakeup), fd_(pollable ? eventfd(0, EFD_CLOEXEC) : -1) {}
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+  ~EventQueue() { close(); }
+
+  // Readable while an event has arrived and was not consumed; -1: there is none.
+  int fd() const { return fd_; }
+  // Events that arrive later signal nothing.
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+
+  // Schedules the interrupt of an event at `at`. Events arrive in the order of the calls.
+  void arrive(const What& what, Picos at) {
+    pending_.push_back({what, at});
+    for (SimThread* sleeper : sleepers_) sleeper->end_sleep_at(at);
+    if (fd_ >= 0) engine_.schedule(at, &signal, this);
+  }
+
+  // Consumes the first event if it has arrived by `now`.
+  std::optional<What> take(Picos now) {
+    if (!has_arrived(now)) return std::nullopt;
+    const What what = pending_.front().what;
+    pending_.pop_front();
+    show(now);
+    return what;
+  }
+
+  // `thread` sleeps until an event has arrived, and consumes it. None after `deadline`.
+  std::optional<What> await(SimThread& thread, Picos deadline) {
+    bool slept = false;
+    thread.sync();
+    while (!has_arrived(thread.clock())) {
+      if (thread.clock() >= deadline) return std::nullopt;
+      sleepers_.push_back(&thread);
+      thread.sleep(pending_.empty() ? deadline : std::min(deadline, pending_.front().at));
+      std::erase(sleepers_, &thread);
+      slept = true;
+    }
+    const std::optional<What> what = take(thread.clock());
+    if (slept) thread.skip_to(thread.clock() + wakeup_);
+    return what;
+  }
+
+  // Drops the events of an object that is destroyed.
+  template <class Concerns>
+  void forget(Concerns&& concerns) {
+    std::erase_if(pending_, [&](const Event& event) { return concerns(event.what); });
+    show(engine_.now());
+  }
+
+ private:
   struct Event {
-    ibv_cq* cq;
+    What what;
     Picos at;
   };
 
-  // Schedules an interrupt for `cq` at `at`.
-  void interrupt(ibv_cq* cq, Picos at) {
-    pending.push_back({cq, at});
-    for (SimThread* sleeper : sleepers) sleeper->end_sleep_at(at);
+  bool has_arrived(Picos now) const { return !pending_.empty() && pending_.front().at <= now; }
+  static void signal(void* queue, std::uint64_t) {
+    auto& self = *static_cast<EventQueue*>(queue);
+    self.show(self.engine_.now());
   }
-
-  // `thread` sleeps until an event has arrived, and consumes it. Returns the event's CQ; null, with errno ETIMEDOUT,
-  // after `timeout`.
-  ibv_cq* await(SimThread& thread, Nanos timeout) {
-    const Picos deadline = thread.clock() + timeout;
-    bool slept = false;
-    thread.sync();
-    while (pending.empty() || pending.front().at > thread.clock()) {
-      if (thread.clock() >= deadline) {
-        errno = ETIMEDOUT;
-        return nullptr;
-      }
-      sleepers.push_back(&thread);
-      thread.sleep(pending.empty() ? deadline : std::min(deadline, pending.front().at));
-      std::erase(sleepers, &thread);
-      slept = true;
+  // Makes the file descriptor readable or not.
+  void show(Picos now) {
+    if (fd_ < 0 || has_arrived(now) == readable_) return;
+    readable_ = !readable_;
+    eventfd_t value = 1;
+    if (readable_) {
+      eventfd_write(fd_, value);
+    } else {
+      eventfd_read(fd_, &value);
     }
-    ibv_cq* const cq = pending.front().cq;
-    pending.pop_front();
-    if (slept) thread.skip_to(thread.clock() + wakeup);
-    return cq;
   }
 
-  Picos wakeup;                      // HostProfile::event_wakeup
-  std::deque<Event> pending;         // in order; not yet consumed
-  std::vector<SimThread*> sleepers;  // in await()
+  Engine& engine_;
+  Picos wakeup_;
+  int fd_;
+  bool readable_ = false;
+  std::deque<Event> pending_;         // in order; not yet consumed
+  std::vector<SimThread*> sleepers_;  // in await()
+};
+
+struct SimChannel : ibv_comp_channel {
+  SimChannel(Engine& engine, Picos wakeup, bool pollable) : ibv_comp_channel{}, events(engine, wakeup, pollable) {
+    fd = events.fd();
+  }
+
+  EventQueue<ibv_cq*> events;
 };
 
 }  // namespace verbscope::sim

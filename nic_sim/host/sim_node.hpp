@@ -1,6 +1,7 @@
 // A Node of the simulated cluster: the members of HostNode (machine/node.hpp), in virtual time.
 #pragma once
 
+#include <cerrno>
 #include <utility>
 
 #include "machine/node.hpp"
@@ -32,7 +33,9 @@ class SimNode {
   void prefetch(const void* line) const { thread_->wait_for_memory(thread_->misses().prefetch(line, now())); }
   void load(const void* line) const { thread_->wait_for_memory(thread_->misses().load(line, now())); }
   ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const {
-    return static_cast<sim::SimChannel*>(channel)->await(*thread_, timeout);
+    const auto cq = static_cast<sim::SimChannel*>(channel)->events.await(*thread_, now() + timeout);
+    if (!cq) errno = ETIMEDOUT;
+    return cq.value_or(nullptr);
   }
 
  private:

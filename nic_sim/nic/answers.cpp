@@ -121,7 +121,7 @@ void AnswerSender::data_read(SimQp& qp, Packet& answer, bool registered) {
   if (!registered) answer.kind = Packet::Kind::nak_access;
   answer.reads_left = 0;
   send_ready(qp);
-  if (fails) completer_.fail(qp);
+  if (fails) completer_.fail_untold(qp, IBV_EVENT_QP_ACCESS_ERR);
 }
 
 bool AtomicUnit::begin(SimQp& qp, const Packet& packet) {

@@ -14,14 +14,43 @@ bool wanted(Notify requested, const Completion& completion) {
   return requested == Notify::solicited && (completion.solicited || completion.status != IBV_WC_SUCCESS);
 }
 
+// Writes an entry of the event queue and an interrupt. Returns the time of the interrupt.
+Picos interrupt(PcieBus& bus) {
+  bus.dma_write(0, kEventQueueEntry.value);
+  return bus.dma_write(0, kInterruptMessage.value);
+}
+
 }  // namespace
 
-// The event: an entry for the event queue and an interrupt, both behind the CQE on the link.
+void AsyncEvents::raise(ibv_context& context, const ibv_async_event& event) {
+  as_sim(&context).async_events.arrive(event, interrupt(bus_));
+}
+
+void AsyncEvents::raise(SimCq& cq, ibv_event_type type) {
+  raise(*cq.context, {.element = {.cq = &cq}, .event_type = type});
+}
+
+void AsyncEvents::raise(SimQp& qp, ibv_event_type type) {
+  raise(*qp.context, {.element = {.qp = &qp}, .event_type = type});
+}
+
+void AsyncEvents::raise(SimSrq& srq, ibv_event_type type) {
+  raise(*srq.context, {.element = {.srq = &srq}, .event_type = type});
+}
+
 void CompletionEvents::raise(SimCq& cq) {
   cq.arming = Arming{};
-  bus_.dma_write(0, kEventQueueEntry.value);
-  const Picos at = bus_.dma_write(0, kInterruptMessage.value);
-  if (cq.channel != nullptr) static_cast<SimChannel*>(cq.channel)->interrupt(&cq, at);
+  const Picos at = interrupt(bus_);  // behind the CQE on the link
+  if (cq.channel != nullptr) static_cast<SimChannel*>(cq.channel)->events.arrive(&cq, at);
+}
+
+// InfiniBand Architecture Specification 1.3, volume 1, section 10.2.8.1: the queue is in error, and so are the QPs
+// whose completions are lost. The program sees it at its next poll; earlier completions stay readable. The QP fails in
+// an event of its own, because it may be completing other work requests now.
+void CompletionEvents::overrun(SimCq& cq, SimQp& qp) {
+  if (!cq.overrun) async_events_.raise(cq, IBV_EVENT_CQ_ERR);
+  cq.overrun = true;
+  engine_.schedule(engine_.now(), completion_lost_, object_, reinterpret_cast<std::uint64_t>(&qp));
 }
 
 void CompletionEvents::doorbell_arrives(void* object, std::uint64_t argument) {

@@ -1,6 +1,7 @@
 // The completion unit of a NIC. CqeWriter writes all CQEs to completion queues over PCIe and wakes the threads that
-// poll them. CompletionEvents raises one event when a completion reaches an armed queue. The adapters' caches of queue
-// contexts are not modelled. docs/simulator.md has the sequence.
+// poll them. CompletionEvents raises one event when a completion reaches an armed queue; AsyncEvents tells the program
+// about changes that no completion tells. The adapters' caches of queue contexts are not modelled. docs/simulator.md
+// has the sequence.
 #pragma once
 
 #include "nic_sim/host/thread.hpp"
@@ -10,9 +11,29 @@
 
 namespace verbscope::sim {
 
+// Asynchronous events of objects (ibv_get_async_event).
+class AsyncEvents {
+ public:
+  explicit AsyncEvents(PcieBus& bus) : bus_(bus) {}
+  AsyncEvents(const AsyncEvents&) = delete;
+  AsyncEvents& operator=(const AsyncEvents&) = delete;
+
+  void raise(SimCq& cq, ibv_event_type type);
+  void raise(SimQp& qp, ibv_event_type type);
+  void raise(SimSrq& srq, ibv_event_type type);
+
+ private:
+  void raise(ibv_context& context, const ibv_async_event& event);
+
+  PcieBus& bus_;
+};
+
 class CompletionEvents {
  public:
-  CompletionEvents(Engine& engine, PcieBus& bus) : engine_(engine), bus_(bus) {}
+  // `completion_lost` runs with `object` and a QP whose completion found no room.
+  CompletionEvents(Engine& engine, PcieBus& bus, AsyncEvents& async_events, Engine::Action completion_lost,
+                   void* object)
+      : engine_(engine), bus_(bus), async_events_(async_events), completion_lost_(completion_lost), object_(object) {}
   CompletionEvents(const CompletionEvents&) = delete;
   CompletionEvents& operator=(const CompletionEvents&) = delete;
 
@@ -23,12 +44,18 @@ class CompletionEvents {
   // `completion` was written to a queue that is armed or being armed.
   void notify(SimCq& cq, const Completion& completion);
 
+  // A completion of `qp` found no room in `cq`.
+  void overrun(SimCq& cq, SimQp& qp);
+
  private:
   static void doorbell_arrives(void* events, std::uint64_t cq);
   void raise(SimCq& cq);
 
   Engine& engine_;
   PcieBus& bus_;
+  AsyncEvents& async_events_;
+  Engine::Action completion_lost_;
+  void* object_;
 };
 
 class CqeWriter {
@@ -41,10 +68,7 @@ class CqeWriter {
   // Writes a CQE with the contents of `what`, except `visible`, which is computed. Inline so that the compiler builds
   // `what` in its final place.
   void complete(SimCq& cq, const Completion& what) {
-    if (cq.waiting() == static_cast<std::uint64_t>(cq.cqe)) {
-      cq.overrun = true;  // the program sees it at its next poll; earlier completions stay readable
-      return;
-    }
+    if (cq.waiting() >= static_cast<std::uint64_t>(cq.cqe)) return events_.overrun(cq, *what.qp);
     const Picos visible = write(cq.written);
     Completion& completion = cq.next_place();
     completion = what;

@@ -51,6 +51,14 @@ void SendCompleter::fail(SimQp& qp) {
   flush(qp);
   recvs_.flush(qp);
   units_.forget(qp);
+  // Section 10.2.9.3: from now on the QP takes nothing from its shared queue.
+  if (qp.srq != nullptr) events_.raise(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+void SendCompleter::fail_untold(SimQp& qp, ibv_event_type reason) {
+  if (qp.state == IBV_QPS_ERR || qp.state == IBV_QPS_RESET) return;
+  events_.raise(qp, reason);
+  fail(qp);
 }
 
 void SendCompleter::flush(SimQp& qp) {

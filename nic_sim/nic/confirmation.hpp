@@ -22,10 +22,16 @@ namespace verbscope::sim {
 // with an error status when they fail, as flushed behind an error. Also fails QPs.
 class SendCompleter {
  public:
-  // When a QP fails, `recvs` flushes its RECVs and `units` frees its unit.
+  // When a QP fails, `recvs` flushes its RECVs, `units` frees its unit, and `events` tells the program.
   SendCompleter(Fabric& fabric, const PacketMemory& packets, WqeFetcher& fetcher, RecvConsumer& recvs,
-                ReceivingUnits& units, CqeWriter& cqes)
-      : fabric_(fabric), packets_(packets), fetcher_(fetcher), recvs_(recvs), units_(units), cqes_(cqes) {}
+                ReceivingUnits& units, CqeWriter& cqes, AsyncEvents& events)
+      : fabric_(fabric),
+        packets_(packets),
+        fetcher_(fetcher),
+        recvs_(recvs),
+        units_(units),
+        cqes_(cqes),
+        events_(events) {}
   SendCompleter(const SendCompleter&) = delete;
   SendCompleter& operator=(const SendCompleter&) = delete;
 
@@ -41,6 +47,8 @@ class SendCompleter {
   void fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
   // Moves the QP to the error state. All work requests and RECVs that are outstanding complete as flushed.
   void fail(SimQp& qp);
+  // The same, for a reason that no completion tells: the program gets the event `reason`.
+  void fail_untold(SimQp& qp, ibv_event_type reason);
   // Completes all outstanding work requests of the send queue as flushed.
   void flush(SimQp& qp);
   // Drops the requester's work on a QP that is destroyed or reset.
@@ -55,6 +63,7 @@ class SendCompleter {
   RecvConsumer& recvs_;
   ReceivingUnits& units_;
   CqeWriter& cqes_;
+  AsyncEvents& events_;
 };
 
 // Retransmission on RC: goes back to the first missing packet after a NAK, a lost response or a timeout, waits after an

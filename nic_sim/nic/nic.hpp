@@ -82,6 +82,7 @@ class Nic {
   HostMemory memory_;
   Congestion congestion_;
   PayloadWriter payload_writer_;
+  AsyncEvents async_events_;
   CompletionEvents completion_events_;
   CqeWriter cqe_writer_;
   const ReceiveEvents receive_events_;  // of responder_

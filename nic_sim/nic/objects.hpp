@@ -13,6 +13,7 @@
 
 #include "common/ring.hpp"
 #include "common/units.hpp"
+#include "nic_sim/host/event_channel.hpp"
 #include "nic_sim/host/polling.hpp"
 #include "nic_sim/host/shared_lines.hpp"
 #include "nic_sim/link/packet.hpp"
@@ -35,12 +36,17 @@ struct SimDoorbells {
 
 // A program's pointer is that to its member `context`.
 struct SimContext : verbs_context {
+  // `wakeup` and `pollable`: as for EventQueue.
+  SimContext(Nic& of, Engine& engine, Picos wakeup, bool pollable)
+      : verbs_context{}, nic(&of), async_events(engine, wakeup, pollable) {}
+
   Nic* nic;
-  std::uint32_t doorbell_registers;         // number shared by its QPs; 0: the driver's default
+  std::uint32_t doorbell_registers = 0;     // number shared by its QPs; 0: the driver's default
   std::unique_ptr<SimDoorbells> doorbells;  // created with the first QP that has a register
-  std::uint32_t inline_recv;                // bytes, for QPs that are created later
+  std::uint32_t inline_recv = 0;            // bytes, for QPs that are created later
   std::uint32_t recvs_per_descriptor = 1;   // of UD QPs that are created later
-  int open_objects;
+  int open_objects = 0;
+  EventQueue<ibv_async_event> async_events;
 };
 
 struct SimPd : ibv_pd {
@@ -180,6 +186,7 @@ struct NearContext {
 
 struct SimSrq : ibv_srq {
   RecvQueue queue;
+  std::uint32_t limit = 0;  // fewer RECVs cause an event, once; 0: none
   int users = 0;
 };
 
@@ -252,6 +259,9 @@ inline SimContext& as_sim(ibv_context* context) {
 }
 inline SimPd& as_sim(ibv_pd* pd) {
   return *static_cast<SimPd*>(pd);
+}
+inline SimSrq& as_sim(ibv_srq* srq) {
+  return *static_cast<SimSrq*>(srq);
 }
 inline SimQp& as_sim(ibv_qp* qp) {
   return *static_cast<SimQp*>(qp);

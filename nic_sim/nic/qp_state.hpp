@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/ring.hpp"
@@ -136,6 +137,19 @@ struct RecvQueue {
     slot_bytes = static_cast<std::uint32_t>(std::bit_ceil(before_sges.value + max_sge * kDataSegment.value));
     ring.resize(places);
     sges.resize(ring.size() * max_sge);
+  }
+
+  // Keeps the RECVs that wait. Precondition: at most `wrs` do.
+  void change_depth(std::uint32_t wrs, std::size_t places) {
+    Ring<RecvWqe> more(places);
+    std::vector<ibv_sge> more_sges(more.size() * max_sge);
+    for (std::uint64_t n = used; n < posted; ++n) {
+      more[n] = at(n);
+      std::copy_n(sges_of(n), max_sge, &more_sges[more.place(n) * max_sge]);
+    }
+    depth = wrs;
+    ring = std::move(more);
+    sges = std::move(more_sges);
   }
 
   RecvWqe& at(std::uint64_t n) { return ring[n]; }

@@ -102,15 +102,21 @@ void RecvConsumer::take(SimQp& qp, const Packet& packet) {
   RecvQueue& queue = qp.recv_queue();
   ResponderState& state = qp.responder;
   state.has_recv = true;
-  state.recv = queue.at(queue.used);
-  state.recv_index = queue.used;
-  state.recv_sges = queue.sges_of(queue.used);
+  state.recv_index = queue.used++;
+  state.recv = queue.at(state.recv_index);
+  state.recv_sges = queue.sges_of(state.recv_index);
   if (qp.srq != nullptr) {
     qp.srq_sges.assign(state.recv_sges, state.recv_sges + state.recv.sges);
     state.recv_sges = qp.srq_sges.data();
+    if (queue.posted - queue.used < qp.shared_queue()->limit) tell_limit(*qp.shared_queue());
   }
-  ++queue.used;
   if (!packet.last) fetcher_.fetch(qp);  // another message may need the next before this one is complete
+}
+
+// The limit ends with its event: section 10.2.9.4.
+void RecvConsumer::tell_limit(SimSrq& srq) {
+  srq.limit = 0;
+  events_.raise(srq, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
 ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {

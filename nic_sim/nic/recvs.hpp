@@ -53,7 +53,7 @@ inline InlineReceive inline_receive(const SimQp& qp, const Packet& packet) {
 class RecvConsumer {
  public:
   RecvConsumer(PcieBus& bus, PacketPool& packets, const Profile& profile, NicCounts& counts, const HostMemory& memory,
-               PayloadWriter& payload, CqeWriter& cqes, RecvFetcher& fetcher)
+               PayloadWriter& payload, CqeWriter& cqes, AsyncEvents& events, RecvFetcher& fetcher)
       : ethernet_(facts(profile.wire.link_type).ethernet),
         completion_dma_(std::min(profile.nic.receive_dma, bus.write_latency())),
         bus_(bus),
@@ -62,6 +62,7 @@ class RecvConsumer {
         memory_(memory),
         payload_(payload),
         cqes_(cqes),
+        events_(events),
         fetcher_(fetcher) {}
   RecvConsumer(const RecvConsumer&) = delete;
   RecvConsumer& operator=(const RecvConsumer&) = delete;
@@ -89,6 +90,7 @@ class RecvConsumer {
   // Rare: kept out of the callers' code.
   [[gnu::noinline]] void write_behind(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey,
                                       Picos ago);
+  [[gnu::noinline]] void tell_limit(SimSrq& srq);
   [[gnu::noinline]] ibv_wc_status deliver_grh(SimQp& qp, const Packet& packet);
   void complete_flushed(SimQp& qp, std::uint64_t wr_id, std::uint64_t index);
 
@@ -100,6 +102,7 @@ class RecvConsumer {
   const HostMemory& memory_;
   PayloadWriter& payload_;
   CqeWriter& cqes_;
+  AsyncEvents& events_;
   RecvFetcher& fetcher_;
 };
 

@@ -229,7 +229,8 @@ enum class Requester::Step {
 Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile,
                      NicCounts& counts, EthernetCounts& ethernet, const QpTable& qps, QpContexts& contexts,
                      HostMemory& memory, Congestion& congestion, PayloadWriter& payload_writer, CqeWriter& cqes,
-                     RecvConsumer& recvs, ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
+                     AsyncEvents& async_events, RecvConsumer& recvs, ReceivingUnits& units, std::uint32_t node,
+                     std::uint64_t seed)
     : engine_(engine),
       bus_(bus),
       profile_(profile.nic),
@@ -247,7 +248,7 @@ Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& p
               .rate_allows = &on<Step::rate_allows>},
       scheduler_(engine, profile.nic.requester_units),
       fetcher_(engine, bus, profile.nic, counts, events_, scheduler_, seed),
-      completer_(fabric, pool.memory(), fetcher_, recvs, units, cqes),
+      completer_(fabric, pool.memory(), fetcher_, recvs, units, cqes, async_events),
       retransmitter_(engine, profile.nic, ethernet.ack_timeout_ps, events_, scheduler_, fetcher_, completer_),
       packets_(bus, fabric, pool, profile, counts, events_, memory, congestion, scheduler_, completer_, node),
       processor_(engine, profile.nic, memory, scheduler_, fetcher_, packets_, completer_, retransmitter_),

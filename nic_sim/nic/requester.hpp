@@ -119,8 +119,8 @@ class Requester {
   // WQE cache.
   Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
             EthernetCounts& ethernet, const QpTable& qps, QpContexts& contexts, HostMemory& memory,
-            Congestion& congestion, PayloadWriter& payload_writer, CqeWriter& cqes, RecvConsumer& recvs,
-            ReceivingUnits& units, std::uint32_t node, std::uint64_t seed);
+            Congestion& congestion, PayloadWriter& payload_writer, CqeWriter& cqes, AsyncEvents& async_events,
+            RecvConsumer& recvs, ReceivingUnits& units, std::uint32_t node, std::uint64_t seed);
   Requester(const Requester&) = delete;
   Requester& operator=(const Requester&) = delete;
 
@@ -133,6 +133,11 @@ class Requester {
   void left_port(SimQp& qp, const Packet& packet, Picos when);
   // A unit has processed an ACK, a NAK or a response.
   void take_answer(SimQp& qp, Packet& answer);
+
+  // The handler of CompletionEvents: a completion of a QP was lost.
+  static void completion_lost(void* requester, std::uint64_t qp) {
+    static_cast<Requester*>(requester)->completer_.fail_untold(as_qp(qp), IBV_EVENT_QP_FATAL);
+  }
 
   // Completes work requests, and fails QPs.
   SendCompleter& completer() { return completer_; }

@@ -130,7 +130,7 @@ void RequestExecutor::refuse(SimQp& qp, const Packet& packet, RequestCheck check
   } else if (check == RequestCheck::invalid || check == RequestCheck::no_access) {
     const bool invalid = check == RequestCheck::invalid;
     answers_.acknowledge(qp, invalid ? Packet::Kind::nak_invalid : Packet::Kind::nak_access, packet.sequence);
-    completer_.fail(qp);
+    completer_.fail_untold(qp, invalid ? IBV_EVENT_QP_REQ_ERR : IBV_EVENT_QP_ACCESS_ERR);
   } else if (check == RequestCheck::no_recv && facts(qp.transport).reliable) {
     answers_.acknowledge(qp, Packet::Kind::nak_receiver_not_ready, state.expected);
     state.nak_sent = true;  // later packets are out of sequence until the sender goes back

@@ -5,9 +5,6 @@
 namespace verbscope::conformance {
 namespace {
 
-// Long enough for an event that is on its way: what would cause it has been seen already.
-constexpr std::chrono::milliseconds kShort(30);
-
 class Events : public Rig {
  protected:
   ibv_comp_channel* channel = b.make_channel();

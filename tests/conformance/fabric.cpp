@@ -72,6 +72,7 @@ class HostFabric final : public Fabric {
 
 int run_simulated(const std::string& profile_name, const std::function<int()>& body) {
   SimCluster cluster(load_profile(profile_name), 2, 1);
+  cluster.make_pollable();
   int status = 1;
   cluster.add_thread(0, 0, [&](SimNode& node) {
     SimFabric here(cluster, node);

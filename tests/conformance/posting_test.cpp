@@ -199,7 +199,7 @@ TEST_F(CompletionQueues, OutsideOfTheLimitsAreRefused) {
   const int most = a.device().attributes().max_cqe;
   for (const int entries : {0, -1, most + 1}) {
     errno = 0;
-    ibv_cq* cq = a.verbs().create_cq(a.context(), entries, nullptr);
+    ibv_cq* cq = a.verbs().create_cq(a.context(), entries, nullptr, 0);
     EXPECT_EQ(cq, nullptr) << entries << " entries";
     EXPECT_EQ(errno, EINVAL) << entries << " entries";
     if (cq != nullptr) a.verbs().destroy_cq(cq);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -20,6 +21,9 @@
 namespace verbscope::conformance {
 
 constexpr std::uint32_t kGrhBytes = 40;  // a GRH's room in front of a datagram's payload
+
+// Long enough for an event that is on its way: what would cause it has been seen already.
+constexpr std::chrono::milliseconds kShort(30);
 
 // The answer of a post: the error, and which request of the list bad_wr named (-1: none).
 struct Posted {

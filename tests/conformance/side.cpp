@@ -52,7 +52,7 @@ ibv_comp_channel* Side::make_channel() {
 }
 
 ibv_cq* Side::make_cq(int entries, ibv_comp_channel* channel) {
-  return keep(provider_.create_cq(context(), entries, channel), "CQ", &Provider::destroy_cq);
+  return keep(provider_.create_cq(context(), entries, channel, 0), "CQ", &Provider::destroy_cq);
 }
 
 ibv_srq* Side::make_srq(std::uint32_t depth, std::uint32_t sges) {

@@ -26,7 +26,7 @@ inline Profile round_profile() {
 struct EventRig : TwoNodes {
   explicit EventRig(const Profile& p = round_profile()) : TwoNodes(p) {
     channel = b.provider().create_comp_channel(b.context());
-    cq = b.provider().create_cq(b.context(), 256, channel);
+    cq = b.provider().create_cq(b.context(), 256, channel, 0);
     qb = make_qp(cq);
     qa = a.make_qp(IBV_QPT_RC, options);
     EXPECT_EQ(bring_up(a, qa, options, 1, qb->qp_num), 0);

@@ -213,7 +213,7 @@ TEST(Event, WakesOneOfTwoSleepers) {
 TEST(Event, NamesItsQueue) {
   EventRig rig;
   Provider& provider = rig.b.provider();
-  ibv_cq* const other = provider.create_cq(rig.b.context(), 16, rig.channel);
+  ibv_cq* const other = provider.create_cq(rig.b.context(), 16, rig.channel, 0);
   EXPECT_EQ(provider.destroy_comp_channel(rig.channel), EBUSY);
   ibv_qp* const qp = rig.make_qp(other);
   ASSERT_EQ(bring_up(rig.b, qp, rig.options, 0, rig.qa->qp_num), 0);
@@ -245,14 +245,14 @@ TEST(Event, OfDestroyedQueueIsRemoved) {
   rig.pass(kLong);
   ASSERT_EQ(provider.destroy_qp(rig.qb), 0);
   ASSERT_EQ(provider.destroy_cq(rig.cq), 0);
-  rig.cq = provider.create_cq(rig.b.context(), 16, rig.channel);
+  rig.cq = provider.create_cq(rig.b.context(), 16, rig.channel, 0);
   rig.qb = rig.make_qp(rig.cq);
   EXPECT_EQ(rig.events(), 0);
 }
 
 TEST(Event, OfDestroyedQueueWithDoorbellInFlightIsDropped) {
   EventRig rig;
-  ibv_cq* const cq = rig.b.provider().create_cq(rig.b.context(), 16, rig.channel);
+  ibv_cq* const cq = rig.b.provider().create_cq(rig.b.context(), 16, rig.channel, 0);
   EXPECT_EQ(ibv_req_notify_cq(cq, 0), 0);
   EXPECT_EQ(rig.b.provider().destroy_cq(cq), 0);
   EXPECT_EQ(rig.events(), 0);

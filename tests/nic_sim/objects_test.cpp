@@ -73,8 +73,8 @@ TEST(Destruction, ParentsAreBusyUntilChildrenAreDestroyed) {
   ASSERT_NE(ah, nullptr);
   EXPECT_EQ(provider.dealloc_pd(pd), EBUSY);
   EXPECT_EQ(provider.destroy_ah(ah), 0);
-  ibv_cq* send_cq = provider.create_cq(context, 16, nullptr);
-  ibv_cq* recv_cq = provider.create_cq(context, 16, nullptr);
+  ibv_cq* send_cq = provider.create_cq(context, 16, nullptr, 0);
+  ibv_cq* recv_cq = provider.create_cq(context, 16, nullptr, 0);
   ibv_qp_init_attr init{};
   init.send_cq = send_cq;
   init.recv_cq = recv_cq;
@@ -121,8 +121,8 @@ TEST(Creation, RefusesValuesAboveDeviceLimits) {
   EXPECT_EQ(try_qp([&](auto& init) { init.cap.max_inline_data = 513; }), EINVAL);  // cib: 512
   EXPECT_EQ(try_qp([&](auto& init) { init.send_cq = nullptr; }), EINVAL);
   EXPECT_EQ(try_qp([&](auto& init) { init.qp_type = IBV_QPT_RAW_PACKET; }), EOPNOTSUPP);
-  EXPECT_EQ(nodes.a.provider().create_cq(nodes.a.context(), 0, nullptr), nullptr);
-  EXPECT_EQ(nodes.a.provider().create_cq(nodes.a.context(), device.max_cqe + 1, nullptr), nullptr);
+  EXPECT_EQ(nodes.a.provider().create_cq(nodes.a.context(), 0, nullptr, 0), nullptr);
+  EXPECT_EQ(nodes.a.provider().create_cq(nodes.a.context(), device.max_cqe + 1, nullptr, 0), nullptr);
   ibv_ah_attr address{};
   address.port_num = 1;
   EXPECT_EQ(nodes.a.provider().create_ah(nodes.a.pd(), &address), nullptr) << "no LID";

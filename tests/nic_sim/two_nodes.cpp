@@ -30,8 +30,8 @@ TestNode::TestNode(SimCluster& cluster, int number, int cq_entries)
   context_ = provider_->open("sim0");
   pd_ = provider_->alloc_pd(context_);
   mr_ = provider_->reg_mr(pd_, memory_.get(), kMemory, kAllAccess);
-  send_cq_ = provider_->create_cq(context_, cq_entries, nullptr);
-  recv_cq_ = provider_->create_cq(context_, cq_entries, nullptr);
+  send_cq_ = provider_->create_cq(context_, cq_entries, nullptr, 0);
+  recv_cq_ = provider_->create_cq(context_, cq_entries, nullptr, 0);
 }
 
 TestNode::~TestNode() {
@@ -209,7 +209,7 @@ TwoNodes::TwoNodes(const Profile& p, std::uint64_t seed, int cq_entries)
 
 void TwoNodes::pass(Picos time) {
   Provider& provider = a.provider();
-  ibv_cq* idle = provider.create_cq(a.context(), 1, nullptr);
+  ibv_cq* idle = provider.create_cq(a.context(), 1, nullptr, 0);
   cluster.add_thread(0, cores_used_++, [&](SimNode& node) {
     node.compute(std::chrono::duration_cast<Nanos>(time));
     ibv_wc wc{};

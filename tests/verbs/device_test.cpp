@@ -70,7 +70,7 @@ TEST(Device, OpenErrorNamesDeviceAndReason) {
 TEST(Cq, NamesTheLimitOfEntries) {
   MockDevice mock;
   const Device device(mock, "");
-  EXPECT_CALL(mock, create_cq(_, 5001, _)).WillOnce(SetErrnoAndReturn(EINVAL, nullptr));
+  EXPECT_CALL(mock, create_cq(_, 5001, _, 0)).WillOnce(SetErrnoAndReturn(EINVAL, nullptr));
   EXPECT_EQ(error_of([&] { Cq(device, 5001); }),
             "create a completion queue of 5001 entries: mock0 supports up to 5000");
 }
@@ -78,7 +78,7 @@ TEST(Cq, NamesTheLimitOfEntries) {
 TEST(Cq, ShowsTheErrnoWithinTheLimits) {
   MockDevice mock;
   const Device device(mock, "");
-  EXPECT_CALL(mock, create_cq(_, 10, _)).WillOnce(SetErrnoAndReturn(ENOMEM, nullptr));
+  EXPECT_CALL(mock, create_cq(_, 10, _, 0)).WillOnce(SetErrnoAndReturn(ENOMEM, nullptr));
   EXPECT_EQ(error_of([&] { Cq(device, 10); }),
             "create a completion queue of 10 entries on mock0: Cannot allocate memory");
 }
@@ -87,7 +87,7 @@ TEST(Cq, PassesItsChannelToTheDevice) {
   MockDevice mock;
   const Device device(mock, "");
   const CompChannel channel(device);
-  EXPECT_CALL(mock, create_cq(_, 10, &mock.channel)).WillOnce(Return(&mock.cq));
+  EXPECT_CALL(mock, create_cq(_, 10, &mock.channel, 0)).WillOnce(Return(&mock.cq));
   Cq(device, 10, channel.get());
 }
 
@@ -204,7 +204,7 @@ TEST(Ownership, AssignmentDestroysBothObjects) {
   MockDevice mock;
   ibv_cq other{};
   const Device device(mock, "");
-  EXPECT_CALL(mock, create_cq(_, _, _)).WillOnce(Return(&mock.cq)).WillOnce(Return(&other));
+  EXPECT_CALL(mock, create_cq(_, _, _, 0)).WillOnce(Return(&mock.cq)).WillOnce(Return(&other));
   EXPECT_CALL(mock, destroy_cq(&mock.cq)).Times(1);
   EXPECT_CALL(mock, destroy_cq(&other)).Times(1);
   Cq first(device, 1);

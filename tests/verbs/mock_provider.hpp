@@ -30,7 +30,7 @@ class MockProvider : public Provider {
   MOCK_METHOD(int, dereg_mr, (ibv_mr*), (override));
   MOCK_METHOD(ibv_comp_channel*, create_comp_channel, (ibv_context*), (override));
   MOCK_METHOD(int, destroy_comp_channel, (ibv_comp_channel*), (override));
-  MOCK_METHOD(ibv_cq*, create_cq, (ibv_context*, int, ibv_comp_channel*), (override));
+  MOCK_METHOD(ibv_cq*, create_cq, (ibv_context*, int, ibv_comp_channel*, int), (override));
   MOCK_METHOD(int, destroy_cq, (ibv_cq*), (override));
   MOCK_METHOD(ibv_srq*, create_srq, (ibv_pd*, ibv_srq_init_attr*), (override));
   MOCK_METHOD(int, query_srq, (ibv_srq*, ibv_srq_attr*), (override));
@@ -88,7 +88,7 @@ class MockDevice : public testing::NiceMock<MockProvider> {
     ON_CALL(*this, alloc_pd(_)).WillByDefault(Return(&pd));
     ON_CALL(*this, reg_mr(_, _, _, _)).WillByDefault(Return(&mr));
     ON_CALL(*this, create_comp_channel(_)).WillByDefault(Return(&channel));
-    ON_CALL(*this, create_cq(_, _, _)).WillByDefault(Return(&cq));
+    ON_CALL(*this, create_cq(_, _, _, 0)).WillByDefault(Return(&cq));
     ON_CALL(*this, create_qp(_, _)).WillByDefault(Return(&qp));
     ON_CALL(*this, create_ah(_, _)).WillByDefault(Return(&ah));
   }

@@ -227,8 +227,8 @@ int NullProvider::destroy_comp_channel(ibv_comp_channel*) {
   return EINVAL;
 }
 
-ibv_cq* NullProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) {
-  if (channel != nullptr || entries < 1 || entries > state_->limits.max_cqe) return no_object(EINVAL);
+ibv_cq* NullProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector) {
+  if (channel != nullptr || vector != 0 || entries < 1 || entries > state_->limits.max_cqe) return no_object(EINVAL);
   auto cq = std::make_unique<NullCq>();
   cq->context = context;
   cq->cqe = entries;

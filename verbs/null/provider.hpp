@@ -44,7 +44,7 @@ class NullProvider : public Provider {
   int dereg_mr(ibv_mr* mr) override;
   ibv_comp_channel* create_comp_channel(ibv_context* context) override;
   int destroy_comp_channel(ibv_comp_channel* channel) override;
-  ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) override;
+  ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector) override;
   int destroy_cq(ibv_cq* cq) override;  // EBUSY while a QP uses it
   ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) override;
   int query_srq(ibv_srq* srq, ibv_srq_attr* attr) override;
