@@ -252,16 +252,6 @@ int post_send_all(ibv_qp* verbs_qp, ibv_send_wr* list) {
 
 namespace {
 
-// True if the engine must advance to `clock`, the polling thread's time, before the result of the poll is known. A CQE
-// is known some time before it is visible, but the data that its completion refers to must be in memory.
-bool must_catch_up(Nic& nic, SimCq& cq, int entries, Picos clock) {
-  const Picos now = nic.engine().now();
-  if (clock > now + nic.bus().write_latency()) return true;
-  if (nic.payload_writer().under_way() == 0 || cq.waiting() == 0 || entries <= 0) return false;
-  const std::uint64_t taken = std::min(cq.waiting(), static_cast<std::uint64_t>(entries));
-  return cq.at(cq.polled).visible <= clock && cq.at(cq.polled + taken - 1).visible > now;
-}
-
 // Writes the doorbell that arms a completion queue, after synchronizing the thread with the engine. Returns the time at
 // which the write has drained to the link.
 Picos ring_arm_doorbell(Nic& nic, SimThread* thread) {
@@ -274,57 +264,10 @@ Picos ring_arm_doorbell(Nic& nic, SimThread* thread) {
   return departed;
 }
 
-// Takes the driver's lock of the CQ for a poll of its visible completions.
-void lock_for_poll(SimCq& cq, int entries, SimThread& thread, Nic& nic) {
-  const HostProfile& host = nic.profile().host;
-  const std::uint64_t taken = std::min(cq.waiting(), static_cast<std::uint64_t>(std::max(entries, 0)));
-  cq.lock.take(thread, host.poll_call + host.poll_cqe * static_cast<std::int64_t>(taken), host, nic.lock_times());
-}
-
 }  // namespace
 
-int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
-  SimCq& cq = *static_cast<SimCq*>(verbs_cq);
-  Nic& nic = *as_sim(cq.context).nic;
-  SimThread* thread = nic.running_thread();
-  const HostProfile& host = nic.profile().host;
-  if (thread != nullptr) {
-    if (cq.is_shared()) lock_for_poll(cq, entries, *thread, nic);
-    thread->spend_polling(host.poll_call);
-    if (must_catch_up(nic, cq, entries, thread->clock())) thread->sync();
-  }
-  const Picos now = thread != nullptr ? thread->clock() : nic.engine().now();
-  int taken = 0;
-  while (taken < entries && cq.waiting() > 0 && cq.at(cq.polled).visible <= now) {
-    const Completion& done = cq.at(cq.polled++);
-    ibv_wc& out = wc[taken++];
-    out = ibv_wc{};
-    out.wr_id = done.wr_id;
-    out.status = done.status;
-    out.opcode = done.opcode;
-    out.byte_len = done.bytes;
-    out.imm_data = done.immediate;
-    out.qp_num = done.qp->qp_num;
-    out.src_qp = done.source_qp;
-    out.slid = done.source_lid;
-    out.wc_flags = done.flags;
-    if (!done.of_send && done.qp->srq != nullptr) continue;
-    std::uint64_t& freed = done.of_send ? done.qp->send.freed : done.qp->recv.freed;
-    freed = std::max(freed, done.index + 1);
-  }
-  if (taken == 0 && cq.overrun) return -1;
-  if (thread != nullptr) {
-    if (taken == 0) {
-      thread->note_empty(cq, host.poll_call);
-    } else {
-      thread->spend(host.poll_cqe * taken);
-    }
-  }
-  return taken;
-}
-
 int req_notify_cq(ibv_cq* verbs_cq, int solicited_only) {
-  SimCq& cq = *static_cast<SimCq*>(verbs_cq);
+  SimCq& cq = as_sim(verbs_cq);
   Nic& nic = *as_sim(cq.context).nic;
   const Picos departed = ring_arm_doorbell(nic, nic.running_thread());
   nic.completion_events().arm(cq, solicited_only != 0 ? Notify::solicited : Notify::any,

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "nic_sim/device/data_path.hpp"
+#include "nic_sim/device/polling.hpp"
 #include "nic_sim/device/provider.hpp"
 #include "verbs/qp_rules.hpp"
 
@@ -23,6 +24,16 @@ int query_port_begin(ibv_context* context, std::uint8_t port, ibv_port_attr* att
   return error;
 }
 
+// ibv_query_rt_values_ex(3). Drivers give the clock's cycles as nanoseconds, without seconds (rdma-core 44,
+// providers/mlx5/verbs.c, mlx5_query_rt_values).
+int query_clock(ibv_context* context, ibv_values_ex* values) {
+  if ((values->comp_mask & ~std::uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) return EINVAL;
+  const bool asked = (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) != 0;
+  if (asked) values->raw_clock = {.tv_sec = 0, .tv_nsec = static_cast<long>(hca_clock(time_of(*as_sim(context).nic)))};
+  values->comp_mask = asked ? IBV_VALUES_MASK_RAW_CLOCK : 0;
+  return 0;
+}
+
 }  // namespace
 
 void set_operations(SimContext& context) {
@@ -37,6 +48,8 @@ void set_operations(SimContext& context) {
                                std::size_t attr_size) {
     return control(of).query_device_ex(of, input, attr, attr_size);
   };
+  context.create_cq_ex = [](ibv_context* of, ibv_cq_init_attr_ex* attr) { return control(of).create_cq_ex(of, attr); };
+  context.query_rt_values = &query_clock;
   context.create_qp_ex = [](ibv_context* of, ibv_qp_init_attr_ex* attr) { return control(of).create_qp_ex(of, attr); };
   context.alloc_td = [](ibv_context* of, ibv_td_init_attr* attr) -> ibv_td* {
     return attr->comp_mask == 0 ? control(of).alloc_td(of) : no_object(EINVAL);

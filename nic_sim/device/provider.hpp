@@ -70,6 +70,7 @@ class SimProvider : public Provider {
   ibv_comp_channel* create_comp_channel(ibv_context* context) override;
   int destroy_comp_channel(ibv_comp_channel* channel) override;
   ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector) override;
+  ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
   int resize_cq(ibv_cq* cq, int entries) override;
   int destroy_cq(ibv_cq* cq) override;
   ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) override;

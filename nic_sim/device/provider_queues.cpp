@@ -3,8 +3,10 @@
 
 #include <bit>
 #include <cerrno>
+#include <climits>
 #include <utility>
 
+#include "nic_sim/device/polling.hpp"
 #include "nic_sim/device/provider.hpp"
 #include "nic_sim/host/event_channel.hpp"
 #include "verbs/qp_rules.hpp"
@@ -46,20 +48,39 @@ ibv_cq* SimProvider::create_cq(ibv_context* context, int entries, ibv_comp_chann
   cq->channel = channel;
   if (channel != nullptr) ++channel->refcnt;
   ++as_sim(context).open_objects;
-  return cq;
+  return cq->verbs();
+}
+
+ibv_cq_ex* SimProvider::create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
+  constexpr std::uint32_t kMasks = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+  const std::uint32_t flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? attr->flags : 0;
+  if ((attr->comp_mask & ~kMasks) != 0 || (flags & ~std::uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) != 0 ||
+      (attr->wc_flags & ~kReadableFields) != 0) {
+    return no_object(EOPNOTSUPP);
+  }
+  if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0 && as_sim(attr->parent_domain).parent == nullptr) {
+    return no_object(EINVAL);
+  }
+  if (attr->cqe > kMaxCqEntries || attr->comp_vector > INT_MAX) return no_object(EINVAL);
+  ibv_cq* const made =
+      create_cq(context, static_cast<int>(attr->cqe), attr->channel, static_cast<int>(attr->comp_vector));
+  if (made == nullptr) return nullptr;
+  SimCq& cq = as_sim(made);
+  cq.cq_context = attr->cq_context;
+  cq.single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
+  set_poll_functions(cq, attr->wc_flags);
+  return &cq;
 }
 
 int SimProvider::resize_cq(ibv_cq* cq, int entries) {
-  if (!may_have_entries(entries) || static_cast<SimCq*>(cq)->waiting() > static_cast<std::uint64_t>(entries)) {
-    return EINVAL;
-  }
+  if (!may_have_entries(entries) || as_sim(cq).waiting() > static_cast<std::uint64_t>(entries)) return EINVAL;
   cq->cqe = places_for(entries);
   return 0;
 }
 
 int SimProvider::destroy_cq(ibv_cq* cq) {
-  auto* sim = static_cast<SimCq*>(cq);
-  if (sim->users > 0) return EBUSY;
+  SimCq& sim = as_sim(cq);
+  if (sim.users > 0) return EBUSY;
   if (cq->channel != nullptr) {
     static_cast<SimChannel*>(cq->channel)->events.forget([cq](const ibv_cq* of) { return of == cq; });
     --cq->channel->refcnt;
@@ -67,9 +88,9 @@ int SimProvider::destroy_cq(ibv_cq* cq) {
   }
   forget_events(*cq->context, cq);
   --as_sim(cq->context).open_objects;
-  sim->arming = Arming{};
-  sim->places.resize(1);
-  retired_cqs_.emplace_back(sim);
+  sim.arming = Arming{};
+  sim.places.resize(1);
+  retired_cqs_.emplace_back(&sim);
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "nic_sim/device/polling.hpp"
 #include "nic_sim/device/provider.hpp"
 #include "nic_sim/link/addresses.hpp"
 #include "verbs/endpoint.hpp"
@@ -49,6 +50,8 @@ int SimProvider::query_device_ex(ibv_context* context, const ibv_query_device_ex
   if ((input != nullptr && input->comp_mask != 0) || attr_size < sizeof attr->orig_attr) return EINVAL;
   ibv_device_attr_ex known{};
   query_device(context, &known.orig_attr);
+  known.completion_timestamp_mask = ~std::uint64_t{0};
+  known.hca_core_clock = kHcaClockKhz;
   known.device_cap_flags_ex = known.orig_attr.device_cap_flags;
   known.phys_port_cnt_ex = known.orig_attr.phys_port_cnt;
   std::memset(attr, 0, attr_size);

@@ -27,7 +27,7 @@ void AsyncEvents::raise(ibv_context& context, const ibv_async_event& event) {
 }
 
 void AsyncEvents::raise(SimCq& cq, ibv_event_type type) {
-  raise(*cq.context, {.element = {.cq = &cq}, .event_type = type});
+  raise(*cq.context, {.element = {.cq = cq.verbs()}, .event_type = type});
 }
 
 void AsyncEvents::raise(SimQp& qp, ibv_event_type type) {
@@ -41,7 +41,7 @@ void AsyncEvents::raise(SimSrq& srq, ibv_event_type type) {
 void CompletionEvents::raise(SimCq& cq) {
   cq.arming = Arming{};
   const Picos at = interrupt(bus_);  // behind the CQE on the link
-  if (cq.channel != nullptr) static_cast<SimChannel*>(cq.channel)->events.arrive(&cq, at);
+  if (cq.channel != nullptr) static_cast<SimChannel*>(cq.channel)->events.arrive(cq.verbs(), at);
 }
 
 // InfiniBand Architecture Specification 1.3, volume 1, section 10.2.8.1: the queue is in error, and so are the QPs

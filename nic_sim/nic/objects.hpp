@@ -131,8 +131,9 @@ struct alignas(64) Completion {
 };
 
 // The ring grows with the completions that wait, up to `cqe` entries, so that it stays in the processor's caches.
-struct SimCq : ibv_cq, Pollable {
-  SimCq() : ibv_cq{}, Pollable(&first_visible) {}
+// libibverbs' structure begins as ibv_cq does; its functions are set for extended CQs only.
+struct SimCq : ibv_cq_ex, Pollable {
+  SimCq() : ibv_cq_ex{}, Pollable(&first_visible) {}
 
   // These members follow the queue's waiters, so that a completion or a poll accesses one cache line, besides
   // libibverbs' locks. (Two members are in the padding of the ring.)
@@ -144,7 +145,11 @@ struct SimCq : ibv_cq, Pollable {
 
   int users = 0;    // QPs, counted once for each queue
   DriverLock lock;  // taken by polls if several threads poll
+  // Of an extended CQ.
+  const Completion* current = nullptr;  // between start_poll and end_poll
+  bool single_threaded = false;         // polls take no lock
 
+  ibv_cq* verbs() { return ibv_cq_ex_to_cq(this); }
   std::uint64_t waiting() const { return written - polled; }
   Completion& at(std::uint64_t n) { return places[n]; }
 
@@ -164,6 +169,13 @@ struct SimCq : ibv_cq, Pollable {
     std::swap(places, more);
   }
 };
+
+inline SimCq& as_sim(ibv_cq_ex* cq) {
+  return *static_cast<SimCq*>(cq);
+}
+inline SimCq& as_sim(ibv_cq* cq) {
+  return as_sim(reinterpret_cast<ibv_cq_ex*>(cq));
+}
 
 // One side's state of a QP, an entry of the QP-context cache.
 struct QpContext {
@@ -239,8 +251,8 @@ struct alignas(64) SimQp : ibv_qp {
   SimSrq* shared_queue() const { return static_cast<SimSrq*>(srq); }
   RecvQueue& recv_queue() { return srq == nullptr ? recv : shared_queue()->queue; }
   const RecvQueue& recv_queue() const { return srq == nullptr ? recv : shared_queue()->queue; }
-  SimCq& send_completions() const { return *static_cast<SimCq*>(send_cq); }
-  SimCq& recv_completions() const { return *static_cast<SimCq*>(recv_cq); }
+  SimCq& send_completions() const { return as_sim(send_cq); }
+  SimCq& recv_completions() const { return as_sim(recv_cq); }
 };
 
 // True if the QP accepts requests.

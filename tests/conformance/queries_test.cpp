@@ -202,7 +202,7 @@ TEST_F(Queries, GiveNoGidToAnAddressHandleBeyondTheTable) {
   errno = 0;
   ibv_ah* ah = a.verbs().create_ah(a.pd(), &path);
   EXPECT_EQ(ah, nullptr);
-  EXPECT_EQ(errno, EINVAL);
+  EXPECT_THAT(errno, testing::AnyOf(EINVAL, ENODATA));
   if (ah != nullptr) a.verbs().destroy_ah(ah);
 }
 
