@@ -19,6 +19,7 @@ inline constexpr Bytes kReth{16};            // first or only WRITE packet, READ
 inline constexpr Bytes kDeth{8};             // every packet of UD
 inline constexpr Bytes kAeth{4};             // acknowledgement; first, last and only READ response; atomic response
 inline constexpr Bytes kImmDt{4};            // last or only packet of an operation with immediate
+inline constexpr Bytes kIeth{4};             // last or only packet of a SEND that invalidates a key
 inline constexpr Bytes kAtomicEth{28};       // atomic request
 inline constexpr Bytes kAtomicAckEth{8};     // atomic response
 inline constexpr Bytes kIcrc{4};             // every packet

@@ -87,17 +87,15 @@ std::uint64_t length_of(const ibv_send_wr& wr) {
 }
 
 // `ahead`: work requests that will be posted before it.
-int check_send(const SimQp& qp, const ibv_send_wr& wr, std::optional<Verb> verb, std::uint64_t length,
-               std::uint64_t ahead) {
-  if (!verb) return EINVAL;
-  const VerbRules& rules = row_of(*qp.send.verbs, *verb);
+int check_send(const SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length, std::uint64_t ahead) {
+  const VerbRules& rules = row_of(*qp.send.verbs, verb);
   if (!rules.exists) return EINVAL;
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send.max_sge) return EINVAL;
   if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
     if (!rules.may_inline) return EINVAL;
     if (length > qp.send.max_inline) return ENOMEM;
   }
-  if (facts(*verb).atomic && length != kAtomicBytes) return EINVAL;
+  if (facts(verb).atomic && length != kAtomicBytes) return EINVAL;
   if (!facts(qp.transport).connected && wr.wr.ud.ah == nullptr) return EINVAL;
   if (length > kLongestMessage) return EINVAL;
   if (qp.send.posted - qp.send.freed + ahead >= qp.send.depth) return ENOMEM;
@@ -202,6 +200,57 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
   write_batch(qp, thread, first, last_size);
 }
 
+// Requests on the keys of memory windows, which few programs post: RC only.
+[[gnu::noinline]] int check_key_request(const SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) {
+  constexpr unsigned kAccess = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  if (!facts(qp.transport).reliable) return EINVAL;
+  if (wr.opcode == IBV_WR_SEND_WITH_INV) return check_send(qp, wr, Verb::send, length, 0);
+  const bool binds = wr.opcode == IBV_WR_BIND_MW;
+  if (!binds && wr.opcode != IBV_WR_LOCAL_INV) return EINVAL;
+  if ((wr.send_flags & IBV_SEND_INLINE) != 0 || wr.num_sge != 0) return EINVAL;
+  const ibv_mw_bind_info& range = wr.bind_mw.bind_info;
+  if (binds && (wr.bind_mw.mw == nullptr || (range.mw_access_flags & ~kAccess) != 0)) return EINVAL;
+  if (binds && range.mr == nullptr && range.length != 0) return EINVAL;
+  return qp.send.posted - qp.send.freed >= qp.send.depth ? ENOMEM : 0;
+}
+
+[[gnu::noinline]] std::uint64_t write_key_request(SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) {
+  SendQueue& queue = qp.send;
+  SendWqe& wqe = queue.at(queue.posted);
+  if (wr.opcode == IBV_WR_SEND_WITH_INV) {
+    const std::uint64_t size = write_wqe(qp, wr, Verb::send, length);
+    wqe.invalidates = true;
+    return size;
+  }
+  wqe = SendWqe{};
+  wqe.wr_id = wr.wr_id;
+  wqe.index = queue.posted;
+  wqe.qp = &qp;
+  wqe.verb = Verb::send;
+  wqe.sequence = qp.requester.sequence_to_post;  // that of the next packet: it has none of its own
+  wqe.signaled = qp.signal_all || (wr.send_flags & IBV_SEND_SIGNALED) != 0;
+  wqe.fenced = (wr.send_flags & IBV_SEND_FENCE) != 0;
+  const bool binds = wr.opcode == IBV_WR_BIND_MW;
+  wqe.key_work = binds ? KeyWork::bind : KeyWork::invalidate;
+  if (binds) {
+    constexpr std::uint32_t kTag = (1u << HostMemory::kKeyTagBits) - 1;
+    const ibv_mw_bind_info& range = wr.bind_mw.bind_info;
+    wqe.immediate = wr.bind_mw.mw->rkey;
+    wqe.rkey = (wqe.immediate & ~kTag) | (wr.bind_mw.rkey & kTag);
+    wqe.remote_address = range.addr;
+    wqe.compare = range.length;
+    wqe.operand = range.mw_access_flags;
+    queue.sges_of(wqe.index)->lkey = range.mr != nullptr ? range.mr->lkey : 0;
+  } else {
+    wqe.rkey = wr.invalidate_rkey;
+  }
+  const SendLayout layout = key_work_layout(nic_family(qp), binds);
+  wqe.bytes = static_cast<std::uint32_t>(layout.blocks_size());
+  place(queue, wqe);
+  ++queue.posted;
+  return layout.size();
+}
+
 // Takes the driver's lock of the send queue for a post of the list.
 void lock_for_post(SimQp& qp, const ibv_send_wr* list) {
   SimThread* const thread = qp.nic->running_thread();
@@ -224,9 +273,9 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   for (; error == 0 && wr != nullptr; wr = wr->next) {
     const std::uint64_t length = length_of(*wr);
     const std::optional<Verb> verb = verb_of(wr->opcode);
-    error = check_send(qp, *wr, verb, length, 0);
+    error = verb ? check_send(qp, *wr, *verb, length, 0) : check_key_request(qp, *wr, length);
     if (error != 0) break;
-    size = write_wqe(qp, *wr, *verb, length);
+    size = verb ? write_wqe(qp, *wr, *verb, length) : write_key_request(qp, *wr, length);
     bytes += qp.send.at(qp.send.posted - 1).bytes;
   }
   if (error != 0) *bad_wr = wr;
@@ -243,11 +292,29 @@ int post_send_all(ibv_qp* verbs_qp, ibv_send_wr* list) {
   const SimQp& qp = as_sim(verbs_qp);
   std::uint64_t ahead = 0;
   for (const ibv_send_wr* wr = list; wr != nullptr; wr = wr->next) {
-    const int error = check_send(qp, *wr, verb_of(wr->opcode), length_of(*wr), ahead++);
+    const int error = check_send(qp, *wr, *verb_of(wr->opcode), length_of(*wr), ahead++);  // the builder knows the verb
     if (error != 0) return error;
   }
   ibv_send_wr* bad = nullptr;
   return post_send(verbs_qp, list, &bad);
+}
+
+// ibv_bind_mw(3): windows of type 1.
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
+  const ibv_mw_bind_info& range = bind->bind_info;
+  if (range.mr == nullptr && (range.addr != 0 || range.length != 0)) return EINVAL;
+  if (range.mr != nullptr && range.mr->pd != mw->pd) return EPERM;
+  ibv_send_wr wr{};
+  wr.wr_id = bind->wr_id;
+  wr.opcode = IBV_WR_BIND_MW;
+  wr.send_flags = bind->send_flags;
+  wr.bind_mw.mw = mw;
+  wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+  wr.bind_mw.bind_info = range;
+  ibv_send_wr* bad = nullptr;
+  const int error = post_send(qp, &wr, &bad);
+  if (error == 0) mw->rkey = wr.bind_mw.rkey;
+  return error;
 }
 
 namespace {

@@ -11,6 +11,8 @@ namespace verbscope::sim {
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
 // Posts the whole list or, on an error, nothing.
 int post_send_all(ibv_qp* qp, ibv_send_wr* list);
+// Posts a request to bind a window of type 1. EPERM: window and region are of different PDs.
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 // -1 if the completion queue has overrun.

@@ -43,6 +43,9 @@ void set_operations(SimContext& context) {
   ops.post_srq_recv = &post_srq_recv;
   ops.poll_cq = &poll_cq;
   ops.req_notify_cq = &req_notify_cq;
+  ops.alloc_mw = [](ibv_pd* pd, ibv_mw_type type) { return control(pd->context).alloc_mw(pd, type); };
+  ops.dealloc_mw = [](ibv_mw* mw) { return control(mw->context).dealloc_mw(mw); };
+  ops.bind_mw = &bind_mw;
   context.query_port = &query_port_begin;
   context.query_device_ex = [](ibv_context* of, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                                std::size_t attr_size) {

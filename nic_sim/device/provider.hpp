@@ -31,11 +31,6 @@ struct SimDevice : ibv_device {
   SimProvider& control;
 };
 
-// The PD that owns what is created in `pd`, which may be a parent domain.
-inline ibv_pd* owner_of(ibv_pd* pd) {
-  return as_sim(pd).parent != nullptr ? as_sim(pd).parent : pd;
-}
-
 class SimProvider : public Provider {
  public:
   explicit SimProvider(Nic& nic);
@@ -67,6 +62,8 @@ class SimProvider : public Provider {
   ibv_mr* reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, int access) override;
   int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) override;
   int dereg_mr(ibv_mr* mr) override;
+  ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
+  int dealloc_mw(ibv_mw* mw);
   ibv_comp_channel* create_comp_channel(ibv_context* context) override;
   int destroy_comp_channel(ibv_comp_channel* channel) override;
   ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector) override;

@@ -26,13 +26,14 @@ int SimProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   attr->node_guid = attr->sys_image_guid = big_endian(nic_.node() + 1u);
   attr->max_mr_size = ~std::uint64_t{0};
   attr->page_size_cap = std::uint64_t{1} << kPageBits | std::uint64_t{1} << kHugePageBits;
-  attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE;
+  attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+                           IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
   attr->max_qp = kMaxQps;
   attr->max_qp_wr = kMaxQueueDepth;
   attr->max_sge = kMaxSge;
   attr->max_cq = kMaxQps;
   attr->max_cqe = kMaxCqEntries;
-  attr->max_mr = 1 << 20;
+  attr->max_mr = attr->max_mw = 1 << 20;
   attr->max_pd = 1 << 16;
   attr->max_ah = 1 << 20;
   attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = kMaxReads;

@@ -1,7 +1,8 @@
-// The control path of memory regions.
+// The control path of memory regions and windows.
 #include <cerrno>
 
 #include "nic_sim/device/provider.hpp"
+#include "nic_sim/nic/windows.hpp"
 #include "verbs/qp_rules.hpp"
 
 namespace verbscope::sim {
@@ -19,9 +20,9 @@ std::uint64_t pages_of(std::uint64_t begin, std::uint64_t length, std::uint64_t 
 // the simulated PCIe link orders posted writes (docs/simulator.md).
 int check_access(int access) {
   constexpr int kRemoteWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-  constexpr int kKnown =
-      IBV_ACCESS_LOCAL_WRITE | kRemoteWrites | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
-  constexpr int kUnsupported = IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND;
+  constexpr int kKnown = IBV_ACCESS_LOCAL_WRITE | kRemoteWrites | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND |
+                         IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+  constexpr int kUnsupported = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND;
   if ((access & ~(kKnown | kUnsupported)) != 0) return EINVAL;
   if ((access & kUnsupported) != 0) return EOPNOTSUPP;
   return (access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? EINVAL : 0;
@@ -100,8 +101,9 @@ int check_change(const SimMr& mr, int flags, const ibv_pd* pd, const void* addre
 // The keys stay. A region that changes its place is named by its own addresses afterwards.
 int SimProvider::rereg_mr(ibv_mr* verbs_mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
   SimMr& mr = *static_cast<SimMr*>(verbs_mr);
-  if (const int error = check_change(mr, flags, pd, address, length, access); error != 0) {
-    errno = error;
+  const int refusal = check_change(mr, flags, pd, address, length, access);
+  if (refusal != 0 || mr.windows > 0) {
+    errno = refusal != 0 ? refusal : EBUSY;
     return IBV_REREG_MR_ERR_INPUT;
   }
   if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
@@ -122,10 +124,33 @@ int SimProvider::rereg_mr(ibv_mr* verbs_mr, int flags, ibv_pd* pd, void* address
 
 int SimProvider::dereg_mr(ibv_mr* verbs_mr) {
   auto* mr = static_cast<SimMr*>(verbs_mr);
+  if (mr->windows > 0) return EBUSY;
   nic_.memory().remove(*mr);
   nic_.memory().drop_translations(*mr);
   --as_sim(mr->pd).users;
   delete mr;
+  return 0;
+}
+
+ibv_mw* SimProvider::alloc_mw(ibv_pd* pd, ibv_mw_type type) {
+  if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return no_object(EINVAL);
+  auto* mw = new SimMw{};
+  mw->context = pd->context;
+  mw->pd = pd;
+  mw->type = type;
+  mw->is_window = true;
+  nic_.memory().add(*mw);
+  mw->rkey = mw->key;
+  ++as_sim(pd).users;
+  return mw;
+}
+
+int SimProvider::dealloc_mw(ibv_mw* verbs_mw) {
+  auto* mw = static_cast<SimMw*>(verbs_mw);
+  unbind(*mw);
+  nic_.memory().remove(*mw);
+  --as_sim(mw->pd).users;
+  delete mw;
   return 0;
 }
 

@@ -43,6 +43,7 @@ struct alignas(64) Packet {
   bool first = true;  // the first packet of its message
   bool last = true;
   bool has_immediate = false;
+  bool invalidates = false;  // the key that `immediate` has
   GlobalHeader global = GlobalHeader::none;
   bool solicited = false;
   bool freed_by_writer = false;  // PayloadWriter frees it when its payload has been written

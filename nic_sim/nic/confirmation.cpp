@@ -81,13 +81,22 @@ void SendCompleter::forget(SimQp& qp) {
   while (!state.answers.empty()) fabric_.release(state.answers.pop(packets_));
 }
 
+namespace {
+
+ibv_wc_opcode opcode_of(const SendWqe& wqe) {
+  if (wqe.key_work == KeyWork::none) return completion_opcode(wqe.verb);
+  return wqe.key_work == KeyWork::bind ? IBV_WC_BIND_MW : IBV_WC_LOCAL_INV;
+}
+
+}  // namespace
+
 void SendCompleter::complete(SimQp& qp, const SendWqe& wqe, ibv_wc_status status) {
   cqes_.complete(qp.send_completions(), Completion{.visible = {},
                                                    .wr_id = wqe.wr_id,
                                                    .qp = &qp,
                                                    .index = wqe.index,
                                                    .status = status,
-                                                   .opcode = completion_opcode(wqe.verb),
+                                                   .opcode = opcode_of(wqe),
                                                    .bytes = wqe.length,
                                                    .immediate = 0,
                                                    .source_qp = 0,

@@ -10,9 +10,6 @@ namespace verbscope::sim {
 
 namespace {
 
-// A memory key is an index and 8 bits that change with each registration, so that an outdated key is detected.
-constexpr std::uint32_t kKeyTagBits = 8;
-
 // Bytes of a message that are prefetched; the processor's own prefetcher fetches the rest of a long one.
 constexpr std::uint64_t kMaxAhead = 256;
 
@@ -39,8 +36,7 @@ void HostMemory::drop_translations(SimMr& mr) {
 }
 
 const Region* HostMemory::find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const {
-  const std::uint32_t index = (key >> kKeyTagBits) - 1;
-  const Region* region = index < regions_.size() ? regions_[index] : nullptr;
+  const Region* const region = of_index(key);
   return region != nullptr && region->key == key && region->holds(address, bytes) ? region : nullptr;
 }
 

@@ -22,6 +22,10 @@ namespace verbscope::sim {
 
 class HostMemory {
  public:
+  // A memory key is an index and 8 bits that change with each registration or binding (ibv_inc_rkey), so that an
+  // outdated key is detected.
+  static constexpr std::uint32_t kKeyTagBits = 8;
+
   HostMemory(const NicProfile& profile, NicCounts& counts, std::uint64_t seed)
       : translations_(profile.translation_cache, Replacement::random, seed), counts_(counts) {}
 
@@ -35,11 +39,18 @@ class HostMemory {
   // were checked before, and whose region may have been deregistered since.
   const Region* find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const;
 
+  // The region or window whose key differs from `key` at most in the bits that change; null if there is none.
+  Region* of_index(std::uint32_t key) const {
+    const std::uint32_t index = (key >> kKeyTagBits) - 1;
+    return index < regions_.size() ? regions_[index] : nullptr;
+  }
+
   // The region with `key` if it contains [address, address + bytes) and grants `access` to the QP; else null.
   const Region* granted(const SimQp& qp, std::uint32_t key, std::uint64_t address, std::uint64_t bytes,
                         int access) const {
     const Region* region = find(key, address, bytes);
-    const bool grants = region != nullptr && region->owner == qp.pd && (region->access & access) == access;
+    const bool grants =
+        region != nullptr && (region->owner == qp.pd || region->owner == &qp) && (region->access & access) == access;
     return grants ? region : nullptr;
   }
 

@@ -72,10 +72,11 @@ struct Region {
   std::uint64_t begin;  // the address of its first byte in requests
   std::uint64_t bytes;
   std::byte* memory;  // its first byte
-  const void* owner;  // the PD whose QPs may use it
+  const void* owner;  // the PD whose QPs may use it, or the only QP that may; null: none
   std::uint32_t key;
   int access;
-  SimMr* translated_by;
+  SimMr* translated_by;  // null: a window that is not bound
+  bool is_window;
 
   // True if [address, address + size) is inside.
   bool holds(std::uint64_t address, std::uint64_t size) const {
@@ -89,12 +90,16 @@ struct SimMr : ibv_mr, Region {
   int page_bits;
   std::uint64_t to_pages;  // adding it to a host address yields the offset from the beginning of the first page
   std::vector<Translation> pages;
+  int windows = 0;  // bound to it
 
   // The number of the page of one of its bytes.
   std::uint64_t page_of(const std::byte* byte) const {
     return (reinterpret_cast<std::uint64_t>(byte) + to_pages) >> page_bits;
   }
 };
+
+// A memory window. Binding gives it a range of a region, and a new key.
+struct SimMw : ibv_mw, Region {};
 
 struct SimAh : ibv_ah {
   std::uint32_t node;
@@ -271,6 +276,10 @@ inline SimContext& as_sim(ibv_context* context) {
 }
 inline SimPd& as_sim(ibv_pd* pd) {
   return *static_cast<SimPd*>(pd);
+}
+// The PD that owns what is created in `pd`, which may be a parent domain.
+inline ibv_pd* owner_of(ibv_pd* pd) {
+  return as_sim(pd).parent != nullptr ? as_sim(pd).parent : pd;
 }
 inline SimSrq& as_sim(ibv_srq* srq) {
   return *static_cast<SimSrq*>(srq);

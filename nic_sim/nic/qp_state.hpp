@@ -35,6 +35,9 @@ struct Batch {
   bool has_context : 1;  // its doorbell has arrived, and the QP's context was in the NIC
 };
 
+// Work of a request that sends nothing: on the keys of memory windows.
+enum class KeyWork : std::uint8_t { none, bind, invalidate };
+
 struct alignas(64) SendWqe {
   std::uint64_t wr_id;
   std::uint64_t index;
@@ -62,7 +65,12 @@ struct alignas(64) SendWqe {
   bool signaled;
   bool fenced;  // waits for the READs and atomics before it
   bool solicited;
-  bool has_immediate;
+  bool has_immediate : 1;
+  bool invalidates : 1;  // a key of the peer, which is in `immediate`
+  // Of `packets` 0. bind: `rkey` is the window's new key, `immediate` an earlier one, `remote_address` and `compare`
+  // are the range, `operand` is the access, and the SGE names the region. invalidate: `rkey`.
+  KeyWork key_work : 2;
+  bool key_work_done : 1;  // it is not repeated when packets before it are
   GlobalHeader global : 3;
   std::uint8_t priority : 3;  // of its packets
   bool inlined;

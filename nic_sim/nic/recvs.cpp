@@ -189,6 +189,7 @@ void RecvConsumer::write_behind(std::uint64_t address, std::span<const std::byte
 void RecvConsumer::complete(SimQp& qp, const Packet& packet, ibv_wc_status status) {
   ResponderState& state = qp.responder;
   unsigned flags = packet.has_immediate ? IBV_WC_WITH_IMM : 0;
+  if (packet.invalidates) flags |= IBV_WC_WITH_INV;
   if (grh_room(qp) > 0 && packet.global != GlobalHeader::none) flags |= IBV_WC_GRH;
   const bool by_write = packet.verb == Verb::write;
   state.has_recv = false;

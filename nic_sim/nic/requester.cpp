@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nic_sim/link/packet.hpp"
+#include "nic_sim/nic/windows.hpp"
 #include "nic_sim/time/engine.hpp"
 #include "verbs/sge_walk.hpp"
 #include "wire/packet.hpp"
@@ -22,6 +23,7 @@ bool carries_payload(const SendWqe& wqe) {
 Bytes extensions(const Packet& packet) {
   Bytes bytes = facts(packet.transport).packet_header;
   if (packet.has_immediate) bytes += kImmDt;
+  if (packet.invalidates) bytes += kIeth;
   if (packet.first) bytes += facts(packet.verb).request_header;
   return bytes;
 }
@@ -53,6 +55,7 @@ Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
   packet.first = number == 0;
   packet.last = number + 1 == wqe.packets;
   packet.has_immediate = wqe.has_immediate && packet.last;
+  packet.invalidates = wqe.invalidates && packet.last;
   packet.global = wqe.global;
   packet.solicited = wqe.solicited && packet.last;
   packet.completes = packet.last && wqe.signaled && !facts(qp.transport).reliable;
@@ -186,13 +189,25 @@ Picos WqeProcessor::begin_work(SimQp& qp) {
 void WqeProcessor::send_packet(SimQp& qp) {
   if (qp.state != IBV_QPS_RTS || qp.requester.must_wait() || !qp.send.has_work()) return;
   SendWqe& wqe = qp.send.at(qp.send.next);
-  if (facts(qp.transport).one_packet && wqe.packets > 1) {
-    return completer_.fail_at(qp, wqe, IBV_WC_LOC_LEN_ERR);  // a datagram is one packet
+  if (wqe.packets != 1) {
+    if (wqe.packets == 0) return do_key_work(qp, wqe);
+    if (facts(qp.transport).one_packet) return completer_.fail_at(qp, wqe, IBV_WC_LOC_LEN_ERR);
   }
   packets_.send_next(qp, wqe);
   if (qp.state != IBV_QPS_RTS) return;
   if (wqe.wants_response()) qp.reads.begin(wqe.index);
   if (++qp.requester.packet_of_next == wqe.packets) wqe_sent(qp, wqe);
+}
+
+// It completes in order: when the peer has confirmed what was sent before it.
+void WqeProcessor::do_key_work(SimQp& qp, SendWqe& wqe) {
+  if (!wqe.key_work_done) {
+    wqe.key_work_done = true;
+    const ibv_wc_status status = perform_key_work(memory_, qp, wqe);
+    if (status != IBV_WC_SUCCESS) return completer_.fail_at(qp, wqe, status);
+  }
+  wqe_sent(qp, wqe);
+  completer_.complete_all_confirmed(qp);
 }
 
 void WqeProcessor::wqe_sent(SimQp& qp, SendWqe& wqe) {

@@ -102,6 +102,7 @@ class WqeProcessor {
 
  private:
   void wqe_sent(SimQp& qp, SendWqe& wqe);
+  [[gnu::noinline]] void do_key_work(SimQp& qp, SendWqe& wqe);  // rare
 
   Engine& engine_;
   const NicProfile& profile_;

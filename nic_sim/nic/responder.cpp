@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "nic_sim/link/packet.hpp"
+#include "nic_sim/nic/windows.hpp"
 
 namespace verbscope::sim {
 
@@ -106,6 +107,9 @@ void RequestExecutor::fail_message(SimQp& qp, const Packet& packet, ibv_wc_statu
 }
 
 void RequestExecutor::finish_message(SimQp& qp, const Packet& packet) {
+  if (packet.invalidates && !invalidate(memory_, qp, packet.immediate)) {
+    return fail_message(qp, packet, IBV_WC_REM_INV_REQ_ERR);
+  }
   if (packet.verb == Verb::write) ++counts_.writes_received;
   if (packet.verb == Verb::send || packet.has_immediate) {
     recvs_.complete(qp, packet, IBV_WC_SUCCESS);

@@ -46,10 +46,11 @@ RequestCheck check_request(const SimQp& qp, const Packet& packet, const HostMemo
 // Executes or refuses requests: payload to memory or a RECV, atomics, completions, ACKs and NAKs.
 class RequestExecutor {
  public:
-  RequestExecutor(const NicProfile& profile, NicCounts& counts, SendCompleter& completer, PayloadWriter& payload,
-                  RecvConsumer& recvs, AnswerSender& answers, AtomicUnit& atomics)
+  RequestExecutor(const NicProfile& profile, NicCounts& counts, HostMemory& memory, SendCompleter& completer,
+                  PayloadWriter& payload, RecvConsumer& recvs, AnswerSender& answers, AtomicUnit& atomics)
       : profile_(profile),
         counts_(counts),
+        memory_(memory),
         completer_(completer),
         payload_(payload),
         recvs_(recvs),
@@ -72,6 +73,7 @@ class RequestExecutor {
 
   const NicProfile& profile_;
   NicCounts& counts_;
+  HostMemory& memory_;
   SendCompleter& completer_;
   PayloadWriter& payload_;
   RecvConsumer& recvs_;
@@ -147,7 +149,7 @@ class Responder {
         answers_(engine, bus, fabric, pool, profile, counts, qps, requester.completer(), memory, congestion, node,
                  seed),
         atomics_(engine, bus, pool, profile.nic, counts, qps, payload, units, answers_, events),
-        executor_(profile.nic, counts, requester.completer(), payload, recvs, answers_, atomics_),
+        executor_(profile.nic, counts, memory, requester.completer(), payload, recvs, answers_, atomics_),
         processor_(engine, bus, profile.nic, counts, contexts, memory, events, units, executor_, answers_) {}
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;

@@ -73,6 +73,15 @@ inline const TransportRules& transport_rules(NicFamily family, Transport transpo
   return row_of(row_of(families, family), transport);
 }
 
+// The size of a WQE that binds a window or invalidates a key. mlx5: control segment, UMR control (48 bytes), memory key
+// context (64) and, to bind, one entry of the translation (64); mlx4: control segment and 32 bytes (rdma-core 44,
+// providers/mlx5/qp.c set_bind_wr, providers/mlx4/qp.c set_bind_seg and set_local_inv_seg).
+inline SendLayout key_work_layout(NicFamily family, bool binds) {
+  SendLayout layout(family);
+  layout.add(wqe_layout(Transport::rc, Verb::send).control);
+  return family == NicFamily::mlx5 ? layout.add(Bytes(binds ? 48 + 64 + 64 : 48 + 64)) : layout.add(Bytes(32));
+}
+
 struct SlotSize {
   std::uint32_t slot;     // size of a send queue's slots (mlx4: a power of two that holds the largest WQE); 0: no slots
   std::uint32_t largest;  // size of the largest WQE that the QP may post
