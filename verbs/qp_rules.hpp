@@ -39,12 +39,13 @@ constexpr bool requests_builder(const ibv_qp_init_attr_ex& attr) {
   return (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
 }
 
-// Checks what ibv_create_qp_ex has beyond ibv_create_qp. Returns 0, EINVAL (no PD) or EOPNOTSUPP (an attribute that the
-// device does not support, or an operation that the transport does not have).
-constexpr int check_extensions(const ibv_qp_init_attr_ex& attr) {
+// Checks what ibv_create_qp_ex has beyond ibv_create_qp. `operations`: the send operations of the QP's transport, as
+// IBV_QP_EX_WITH_*. Returns 0, EINVAL (no PD) or EOPNOTSUPP (an attribute that the device does not support, or another
+// operation).
+constexpr int check_extensions(const ibv_qp_init_attr_ex& attr, std::uint64_t operations) {
   if ((attr.comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return EINVAL;
   if ((attr.comp_mask & ~std::uint32_t{IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS}) != 0) return EOPNOTSUPP;
-  return requests_builder(attr) && (attr.send_ops_flags & ~send_operations(attr.qp_type)) != 0 ? EOPNOTSUPP : 0;
+  return requests_builder(attr) && (attr.send_ops_flags & ~operations) != 0 ? EOPNOTSUPP : 0;
 }
 
 inline ibv_qp_init_attr without_extensions(const ibv_qp_init_attr_ex& attr) {
@@ -58,6 +59,9 @@ inline void remove_other_operations(ibv_qp_ex& qp, std::uint64_t operations, Tra
   };
   keep(IBV_QP_EX_WITH_SEND, qp.wr_send);
   keep(IBV_QP_EX_WITH_SEND_WITH_IMM, qp.wr_send_imm);
+  keep(IBV_QP_EX_WITH_SEND_WITH_INV, qp.wr_send_inv);
+  keep(IBV_QP_EX_WITH_LOCAL_INV, qp.wr_local_inv);
+  keep(IBV_QP_EX_WITH_BIND_MW, qp.wr_bind_mw);
   keep(IBV_QP_EX_WITH_RDMA_WRITE, qp.wr_rdma_write);
   keep(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, qp.wr_rdma_write_imm);
   keep(IBV_QP_EX_WITH_RDMA_READ, qp.wr_rdma_read);

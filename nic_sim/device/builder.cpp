@@ -78,6 +78,21 @@ void wr_fetch_add(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std:
   add_atomic(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, addend, 0);
 }
 
+void wr_send_inv(ibv_qp_ex* qp, std::uint32_t key) {
+  ibv_send_wr* const wr = add(qp, IBV_WR_SEND_WITH_INV);
+  if (wr != nullptr) wr->invalidate_rkey = key;
+}
+
+void wr_local_inv(ibv_qp_ex* qp, std::uint32_t key) {
+  ibv_send_wr* const wr = add(qp, IBV_WR_LOCAL_INV);
+  if (wr != nullptr) wr->invalidate_rkey = key;
+}
+
+void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t key, const ibv_mw_bind_info* range) {
+  ibv_send_wr* const wr = add(qp, IBV_WR_BIND_MW);
+  if (wr != nullptr) wr->bind_mw = {.mw = mw, .rkey = key, .bind_info = *range};
+}
+
 // The latest request, to which the setters apply; null if there is none.
 ibv_send_wr* latest(Builder& builder) {
   if (builder.requests == 0) refuse(builder, EINVAL);
@@ -159,6 +174,9 @@ std::unique_ptr<Builder> make_builder(SimQp& qp, std::uint64_t operations) {
   builder->inline_data.resize(std::size_t{qp.send.depth} * qp.send.max_inline);
   builder->wr_send = &wr_send;
   builder->wr_send_imm = &wr_send_imm;
+  builder->wr_send_inv = &wr_send_inv;
+  builder->wr_local_inv = &wr_local_inv;
+  builder->wr_bind_mw = &wr_bind_mw;
   builder->wr_rdma_write = &wr_rdma_write;
   builder->wr_rdma_write_imm = &wr_rdma_write_imm;
   builder->wr_rdma_read = &wr_rdma_read;

@@ -201,17 +201,18 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
 }
 
 // Requests on the keys of memory windows, which few programs post: RC only.
-[[gnu::noinline]] int check_key_request(const SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) {
+[[gnu::noinline]] int check_key_request(const SimQp& qp, const ibv_send_wr& wr, std::uint64_t length,
+                                        std::uint64_t ahead) {
   constexpr unsigned kAccess = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   if (!facts(qp.transport).reliable) return EINVAL;
-  if (wr.opcode == IBV_WR_SEND_WITH_INV) return check_send(qp, wr, Verb::send, length, 0);
+  if (wr.opcode == IBV_WR_SEND_WITH_INV) return check_send(qp, wr, Verb::send, length, ahead);
   const bool binds = wr.opcode == IBV_WR_BIND_MW;
   if (!binds && wr.opcode != IBV_WR_LOCAL_INV) return EINVAL;
   if ((wr.send_flags & IBV_SEND_INLINE) != 0 || wr.num_sge != 0) return EINVAL;
   const ibv_mw_bind_info& range = wr.bind_mw.bind_info;
   if (binds && (wr.bind_mw.mw == nullptr || (range.mw_access_flags & ~kAccess) != 0)) return EINVAL;
   if (binds && range.mr == nullptr && range.length != 0) return EINVAL;
-  return qp.send.posted - qp.send.freed >= qp.send.depth ? ENOMEM : 0;
+  return qp.send.posted - qp.send.freed + ahead >= qp.send.depth ? ENOMEM : 0;
 }
 
 [[gnu::noinline]] std::uint64_t write_key_request(SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) {
@@ -273,7 +274,7 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   for (; error == 0 && wr != nullptr; wr = wr->next) {
     const std::uint64_t length = length_of(*wr);
     const std::optional<Verb> verb = verb_of(wr->opcode);
-    error = verb ? check_send(qp, *wr, *verb, length, 0) : check_key_request(qp, *wr, length);
+    error = verb ? check_send(qp, *wr, *verb, length, 0) : check_key_request(qp, *wr, length, 0);
     if (error != 0) break;
     size = verb ? write_wqe(qp, *wr, *verb, length) : write_key_request(qp, *wr, length);
     bytes += qp.send.at(qp.send.posted - 1).bytes;
@@ -291,8 +292,10 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
 int post_send_all(ibv_qp* verbs_qp, ibv_send_wr* list) {
   const SimQp& qp = as_sim(verbs_qp);
   std::uint64_t ahead = 0;
-  for (const ibv_send_wr* wr = list; wr != nullptr; wr = wr->next) {
-    const int error = check_send(qp, *wr, *verb_of(wr->opcode), length_of(*wr), ahead++);  // the builder knows the verb
+  for (const ibv_send_wr* wr = list; wr != nullptr; wr = wr->next, ++ahead) {
+    const std::uint64_t length = length_of(*wr);
+    const std::optional<Verb> verb = verb_of(wr->opcode);
+    const int error = verb ? check_send(qp, *wr, *verb, length, ahead) : check_key_request(qp, *wr, length, ahead);
     if (error != 0) return error;
   }
   ibv_send_wr* bad = nullptr;

@@ -1,4 +1,4 @@
-// Extended CQs of the simulated device (ibv_create_cq_ex), and the clock of its completions. ibv_poll_cq: data_path.hpp.
+// Extended CQs of the simulated device (ibv_create_cq_ex), and the clock of its completions. data_path.hpp has poll_cq.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -11,7 +11,7 @@
 
 namespace verbscope::sim {
 
-// The HCA's clock counts the nanoseconds of virtual time, as ConnectX-6 Dx in its real-time mode counts those of the day.
+// The HCA's clock counts nanoseconds of virtual time, as ConnectX-6 Dx in its real-time mode counts those of the day.
 inline constexpr std::uint64_t kHcaClockKhz = 1'000'000;
 inline std::uint64_t hca_clock(Picos time) {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<Nanos>(time).count());
@@ -28,8 +28,8 @@ inline constexpr std::uint64_t kReadableFields = std::uint64_t{IBV_WC_STANDARD_F
                                                  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
                                                  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 
-// Makes `cq` an extended CQ whose completions offer `fields`, part of kReadableFields. Other fields have no function, as
-// on mlx5.
+// Makes `cq` an extended CQ whose completions offer `fields`, part of kReadableFields. Other fields have no function,
+// as on mlx5.
 void set_poll_functions(SimCq& cq, std::uint64_t fields);
 
 }  // namespace verbscope::sim

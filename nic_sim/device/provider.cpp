@@ -73,10 +73,12 @@ ibv_pd* SimProvider::alloc_pd(ibv_context* context) {
 }
 
 int SimProvider::dealloc_pd(ibv_pd* pd) {
-  if (as_sim(pd).users > 0) return EBUSY;
-  if (as_sim(pd).parent != nullptr) --as_sim(as_sim(pd).parent).users;
+  SimPd& sim = as_sim(pd);
+  if (sim.users > 0) return EBUSY;
+  if (sim.parent != nullptr) --as_sim(sim.parent).users;
+  if (sim.td != nullptr) --sim.td->users;
   --as_sim(pd->context).open_objects;
-  delete &as_sim(pd);
+  delete &sim;
   return 0;
 }
 
@@ -89,15 +91,21 @@ ibv_td* SimProvider::alloc_td(ibv_context* context) {
 }
 
 int SimProvider::dealloc_td(ibv_td* td) {
+  auto* sim = static_cast<SimTd*>(td);
+  if (sim->users > 0) return EBUSY;
   --as_sim(td->context).open_objects;
-  delete static_cast<SimTd*>(td);
+  delete sim;
   return 0;
 }
 
-ibv_pd* SimProvider::alloc_parent_domain(ibv_pd* pd, ibv_td*) {
+// Without a thread domain its QPs share the registers of the context.
+ibv_pd* SimProvider::alloc_parent_domain(ibv_pd* pd, ibv_td* td) {
+  if (as_sim(pd).parent != nullptr) return no_object(EINVAL);
   ibv_pd* const domain = alloc_pd(pd->context);
   as_sim(domain).parent = pd;
+  as_sim(domain).td = static_cast<SimTd*>(td);
   ++as_sim(pd).users;
+  if (td != nullptr) ++as_sim(domain).td->users;
   return domain;
 }
 

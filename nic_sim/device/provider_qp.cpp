@@ -85,7 +85,7 @@ SimDoorbells& doorbells_of(SimContext& context) {
 
 // The lock of the doorbell register that the driver assigns to the QP; null if no other QP shares the register.
 SpinLock* doorbell_lock_of(ibv_pd* pd, NicFamily family) {
-  if (as_sim(pd).parent != nullptr) return nullptr;
+  if (as_sim(pd).td != nullptr) return nullptr;
   SimDoorbells& doorbells = doorbells_of(as_sim(pd->context));
   if (!facts(family).several_doorbell_registers) return &doorbells.locks.front();
   const std::uint32_t number = doorbell_register_of(doorbells.registers, doorbells.qps++);
@@ -108,6 +108,7 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   SimQp& qp = *qps_.emplace_back(std::make_unique<SimQp>());
   qp.context = pd->context;
   qp.doorbell_lock = doorbell_lock_of(pd, nic_.profile().wire.family);
+  qp.created_in = pd;
   qp.pd = owner_of(pd);
   qp.send_cq = attr->send_cq;
   qp.recv_cq = attr->recv_cq;
@@ -124,7 +125,7 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   size_recv_queue(qp, cap);
   if (*transport == Transport::ud) qp.recv.per_descriptor = as_sim(pd->context).recvs_per_descriptor;
   qp.qp_num = nic_.add_qp(qp);
-  ++as_sim(qp.pd).users;
+  ++as_sim(pd).users;
   if (qp.srq != nullptr) ++qp.shared_queue()->users;
   ++qp.send_completions().users;
   ++qp.recv_completions().users;
@@ -132,7 +133,10 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 }
 
 ibv_qp* SimProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
-  const int refusal = check_extensions(*attr);
+  // Work on the keys of memory windows, on RC.
+  constexpr std::uint64_t kKeyWork = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
+  const std::uint64_t operations = send_operations(attr->qp_type) | (attr->qp_type == IBV_QPT_RC ? kKeyWork : 0);
+  const int refusal = check_extensions(*attr, operations);
   if (refusal != 0) return no_object(refusal);
   ibv_qp_init_attr plain = without_extensions(*attr);
   ibv_qp* const qp = create_qp(attr->pd, &plain);
@@ -238,7 +242,7 @@ int SimProvider::destroy_qp(ibv_qp* verbs_qp) {
   qp.state = IBV_QPS_RESET;
   forget_events(*qp.context, &qp);
   nic_.remove_qp(qp);
-  --as_sim(qp.pd).users;
+  --as_sim(qp.created_in).users;
   if (qp.srq != nullptr) --qp.shared_queue()->users;
   --qp.send_completions().users;
   --qp.recv_completions().users;

@@ -51,7 +51,7 @@ void SendCompleter::fail(SimQp& qp) {
   flush(qp);
   recvs_.flush(qp);
   units_.forget(qp);
-  // Section 10.2.9.3: from now on the QP takes nothing from its shared queue.
+  // Section 10.2.9: from now on the QP takes nothing from its shared queue.
   if (qp.srq != nullptr) events_.raise(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 

@@ -49,12 +49,17 @@ struct SimContext : verbs_context {
   EventQueue<ibv_async_event> async_events;
 };
 
+struct SimTd;
+
 struct SimPd : ibv_pd {
   int users;
-  ibv_pd* parent;  // set for a parent domain: the PD that owns its objects; its QPs have their own doorbell registers
+  SimTd* td;       // of a parent domain; may be null
+  ibv_pd* parent;  // set for a parent domain: the PD that owns its objects
 };
 
-struct SimTd : ibv_td {};
+struct SimTd : ibv_td {
+  int users;  // parent domains
+};
 
 // The address translation of one page of a registered region: a possible entry of the NIC's translation cache.
 struct Translation {
@@ -225,6 +230,7 @@ struct alignas(64) SimQp : ibv_qp {
   SpinLock* doorbell_lock = nullptr;  // of its doorbell register; null: no other QP uses it
   DriverLock lock;                    // of posts to its send queue
   ibv_qp_ex* builder = nullptr;       // for a QP created for ibv_wr_*
+  ibv_pd* created_in = nullptr;       // `pd`, or a parent domain of it
   alignas(64) Nic* nic;
   QpContext requester_context;
   QpContext responder_context;

@@ -62,7 +62,7 @@ unsigned traffic_class_of(const Packet& packet) {
 }
 
 // InfiniBand Architecture Specification 1.3, volume 1, section 8.3: version, payload length, next header (0x1B: BTH
-// follows), hop limit, and the two addresses. RoCE v2 over IPv6 has a header of the same layout (annex A17.4.2), which
+// follows), hop limit, and the two addresses. RoCE v2 over IPv6 has a header of the same layout (annex A17), which
 // UDP follows.
 std::array<std::byte, 40> grh_of(const Packet& packet, bool ethernet) {
   const bool udp = packet.global == GlobalHeader::ipv6;
@@ -113,7 +113,7 @@ void RecvConsumer::take(SimQp& qp, const Packet& packet) {
   if (!packet.last) fetcher_.fetch(qp);  // another message may need the next before this one is complete
 }
 
-// The limit ends with its event: section 10.2.9.4.
+// The limit ends with its event: section 10.2.9.
 void RecvConsumer::tell_limit(SimSrq& srq) {
   srq.limit = 0;
   events_.raise(srq, IBV_EVENT_SRQ_LIMIT_REACHED);

@@ -8,7 +8,7 @@ SimMw* window_of_index(const HostMemory& memory, std::uint32_t key) {
   return region != nullptr && region->is_window ? static_cast<SimMw*>(region) : nullptr;
 }
 
-// The region that the window may be bound to; null if it may not: section 10.6.7.2.
+// The region that the window may be bound to; null if it may not: compliance statements C10-73 to C10-75.
 const Region* bindable(const HostMemory& memory, const SimQp& qp, const SendWqe& wqe, std::uint32_t lkey) {
   constexpr int kWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
   const bool writes = (static_cast<int>(wqe.operand) & kWrites) != 0;
@@ -16,8 +16,8 @@ const Region* bindable(const HostMemory& memory, const SimQp& qp, const SendWqe&
   return memory.granted(qp, lkey, wqe.remote_address, wqe.compare, needed);
 }
 
-// A window of type 1 may be bound again, to nothing too. One of type 2 must be invalidated before, and only the QP that
-// binds it may use it (type 2B).
+// C10-72, o10-37.2.30, o10-37.2.40. A window of type 1 may be bound again, to nothing too. One of type 2 must be
+// invalidated before, and only the QP that binds it may use it (type 2B).
 ibv_wc_status bind(const HostMemory& memory, SimQp& qp, const SendWqe& wqe) {
   SimMw* const window = window_of_index(memory, wqe.immediate);
   if (window == nullptr || owner_of(window->pd) != qp.pd) return IBV_WC_MW_BIND_ERR;

@@ -1,5 +1,6 @@
-// Asynchronous events, limits of shared receive queues, and file descriptors that tell of events. InfiniBand Architecture
-// Specification 1.3, volume 1, section 11.6.3; ibv_get_async_event(3), ibv_modify_srq(3), ibv_get_cq_event(3).
+// Asynchronous events, limits of shared receive queues, and file descriptors that tell of events. InfiniBand
+// Architecture Specification 1.3, volume 1, section 11.6.3; ibv_get_async_event(3), ibv_modify_srq(3),
+// ibv_get_cq_event(3).
 #include <fcntl.h>
 #include <poll.h>
 
@@ -196,7 +197,7 @@ class QpEvents : public Async {
   bool told = !deviates("no-events-of-failed-qps");
 };
 
-// Section 11.6.3.2: the QP takes no more requests from its shared queue.
+// Section 11.6.3: the QP takes no more requests from its shared queue.
 TEST_F(QpEvents, TellTheLastRequestWhenAQpFails) {
   const Pair pair = connect_to(b.make_srq(8));
   ASSERT_EQ(modify(b, pair.b, to_state(IBV_QPS_ERR)), 0);
@@ -213,7 +214,7 @@ TEST_F(QpEvents, TellNoLastRequestWithoutAnSrq) {
   expect_none();
 }
 
-// Section 11.6.3.2, Local Access Violation Work Queue Error: no work request of the responder tells it.
+// Section 11.6.3, Local Access Violation Work Queue Error: no work request of the responder tells it.
 TEST_F(QpEvents, TellAnAccessThatWasRefused) {
   const Pair pair = connect(IBV_QPT_RC);
   Request request = write_to(a.sge(0, 8), b, 0);
@@ -263,7 +264,7 @@ TEST_F(QpEvents, AreNotToldOfAQpThatIsGone) {
   expect_none();
 }
 
-// Sections 10.2.8.1 and 11.6.3.1: a CQ that overruns is in error, and the QPs that complete to it fail.
+// Sections 10.2.8.1 and 11.6.3: a CQ that overruns is in error, and the QPs that complete to it fail.
 TEST_F(QpEvents, TellACqThatOverruns) {
   QpAsk ask;
   ask.recv_cq = b.make_cq(2);

@@ -170,8 +170,8 @@ TEST_F(Queries, GiveGidsThatEachConnectTwoQps) {
   }
 }
 
-// Section 8.3 and annex A17.9.2: the room before the payload has the addresses of the packet, by which the receiver could
-// answer.
+// Section 8.3 and annex A17.9.2: the room before the payload has the addresses of the packet, by which the receiver
+// could answer.
 TEST_F(Queries, GiveGidsThatDatagramsTell) {
   const Pair pair = connect(IBV_QPT_UD, {.global = true});
   for (std::uint32_t index = 0; index < table_length(a); ++index) {

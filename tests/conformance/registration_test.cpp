@@ -25,7 +25,7 @@ class Registration : public Rig {
   }
 };
 
-// Section 10.6.3.1: a region may have no bytes; nothing can be written there.
+// Section 10.6: a region may have no bytes; nothing can be written there.
 TEST_F(Registration, OfNoBytesGrantsNone) {
   if (deviates("no-region-without-bytes")) {
     errno = 0;
@@ -38,7 +38,7 @@ TEST_F(Registration, OfNoBytesGrantsNone) {
   EXPECT_EQ(status_of_write(mr->rkey, b.address(kPlace)), IBV_WC_REM_ACCESS_ERR);
 }
 
-// Section 9.7.4.1.1: a request of no bytes names no region.
+// Section 9.7.4.1: a request of no bytes names no region.
 TEST_F(Registration, IsNotNeededForNoBytes) {
   const Pair pair = connect(IBV_QPT_RC);
   send(pair.a, {.opcode = IBV_WR_RDMA_WRITE, .sges = {}, .remote = 0, .rkey = 0});
