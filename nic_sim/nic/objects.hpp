@@ -245,8 +245,8 @@ struct alignas(64) SimQp : ibv_qp {
   Transport transport;
   bool signal_all;
   GlobalHeader global = GlobalHeader::none;  // of its packets
-  std::uint8_t port = 0;      // index from 0
-  std::uint8_t priority = 0;  // of its packets, on Ethernet
+  std::uint8_t port = 0;                     // index from 0
+  std::uint8_t priority = 0;                 // of its packets, on Ethernet
   QpSettings settings;
   SendQueue send;
   RequesterState requester;
