@@ -118,7 +118,11 @@ class alignas(64) SimThread {
 
   static constexpr int kSharedBits = 10;
 
-  Picos scaled(Picos cost) const { return cost + Picos((cost.count() * shared_) >> kSharedBits); }
+  Picos scaled(Picos cost) const {
+    if (shared_ == 0) [[likely]]
+      return cost;
+    return cost + Picos((cost.count() * shared_) >> kSharedBits);
+  }
   void end_pass();
   static void end_sleep(void* thread, std::uint64_t sleep);
   static void end_idle(void* thread, std::uint64_t);

@@ -190,9 +190,11 @@ TEST(BuilderCreation, RefusesUnsupportedOperations) {
   Creation nodes;
   EXPECT_EQ(nodes.create(IBV_QPT_UD, kPd | kOperations, IBV_QP_EX_WITH_RDMA_WRITE), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(nodes.create(IBV_QPT_UD, kPd | kOperations, IBV_QP_EX_WITH_BIND_MW), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
   EXPECT_EQ(nodes.create(IBV_QPT_UC, kPd | kOperations, IBV_QP_EX_WITH_RDMA_READ), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  EXPECT_EQ(nodes.create(IBV_QPT_RC, kPd | kOperations, IBV_QP_EX_WITH_BIND_MW), nullptr);
+  EXPECT_EQ(nodes.create(IBV_QPT_RC, kPd | kOperations, IBV_QP_EX_WITH_TSO), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
   EXPECT_EQ(nodes.create(IBV_QPT_RC, kPd | IBV_QP_INIT_ATTR_RX_HASH, 0), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
