@@ -87,7 +87,8 @@ std::uint64_t length_of(const ibv_send_wr& wr) {
 }
 
 // `ahead`: work requests that will be posted before it.
-int check_send(const SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length, std::uint64_t ahead) {
+[[gnu::always_inline]] inline int check_send(const SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length,
+                                             std::uint64_t ahead) {
   const VerbRules& rules = row_of(*qp.send.verbs, verb);
   if (!rules.exists) return EINVAL;
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send.max_sge) return EINVAL;
@@ -126,8 +127,10 @@ void place(SendQueue& queue, SendWqe& wqe) {
   }
 }
 
-// Writes the work request into the send queue. Returns the size of its WQE in bytes, a multiple of 16.
-std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length) {
+// Writes the work request into the send queue. Returns the size of its WQE in bytes, a multiple of 16. Inlined into its
+// two callers, of which one is rare.
+[[gnu::always_inline]] inline std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb,
+                                                      std::uint64_t length) {
   SendQueue& queue = qp.send;
   SendWqe& wqe = queue.at(queue.posted);
   const auto message = static_cast<std::uint32_t>(length);
@@ -145,7 +148,7 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
   wqe.signaled = qp.signal_all || (wr.send_flags & IBV_SEND_SIGNALED) != 0;
   wqe.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
   wqe.fenced = (wr.send_flags & IBV_SEND_FENCE) != 0;
-  wqe.has_immediate = wr.opcode == row_of(kVerbCodes, verb).with_immediate;
+  if (wr.opcode == row_of(kVerbCodes, verb).with_immediate) wqe.carried = Carried::immediate;
   wqe.inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
   if (!facts(qp.transport).connected) {
     const SimAh& ah = *static_cast<const SimAh*>(wr.wr.ud.ah);
@@ -220,7 +223,7 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
   SendWqe& wqe = queue.at(queue.posted);
   if (wr.opcode == IBV_WR_SEND_WITH_INV) {
     const std::uint64_t size = write_wqe(qp, wr, Verb::send, length);
-    wqe.invalidates = true;
+    wqe.carried = Carried::key;
     return size;
   }
   wqe = SendWqe{};

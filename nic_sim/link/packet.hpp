@@ -21,6 +21,9 @@ inline constexpr PacketId kNoPacket = ~PacketId{0};
 // v1) IPv4-mapped GIDs; RoCE v2's IP and UDP headers. InfiniBand needs none inside a subnet.
 enum class GlobalHeader : std::uint8_t { none, grh, grh_ipv4, ipv6, ipv4 };
 
+// What the last packet of a message carries behind its headers: immediate data, or a key that the receiver invalidates.
+enum class Carried : std::uint8_t { nothing, immediate, key };
+
 struct alignas(64) Packet {
   enum class Kind : std::uint8_t {
     request,
@@ -42,8 +45,7 @@ struct alignas(64) Packet {
   Transport transport = Transport::rc;
   bool first = true;  // the first packet of its message
   bool last = true;
-  bool has_immediate = false;
-  bool invalidates = false;  // the key that `immediate` has
+  Carried carried = Carried::nothing;  // in `immediate`
   GlobalHeader global = GlobalHeader::none;
   bool solicited = false;
   bool freed_by_writer = false;  // PayloadWriter frees it when its payload has been written
@@ -71,6 +73,8 @@ struct alignas(64) Packet {
   std::uint32_t length = 0;   // bytes of the whole message
   std::uint64_t operand = 0;  // of an atomic: the addend or the new value
   std::uint64_t compare = 0;
+
+  bool has_immediate() const { return carried == Carried::immediate; }
 
   // `payload` bytes.
   std::byte* data() { return payload <= kOwnBytes ? own_ : reinterpret_cast<std::byte*>(this) + large_; }

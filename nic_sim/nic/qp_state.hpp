@@ -45,6 +45,10 @@ struct alignas(64) SendWqe {
   CachePlace place;  // in a WQE cache
   bool sent;         // all its packets were sent; it is kept for its response, if at all
   bool led_reread;   // the first WQE of a run that was read again
+  // Of a request without packets. bind: `rkey` is the window's new key, `immediate` an earlier one, `remote_address`
+  // and `compare` are the range, `operand` is the access, and the SGE names the region. invalidate: `rkey`.
+  KeyWork key_work;
+  bool key_work_done;  // it is not repeated when packets before it are
   std::uint64_t remote_address;
   std::uint64_t operand;  // of an atomic: the addend or the new value
   std::uint64_t compare;
@@ -65,12 +69,7 @@ struct alignas(64) SendWqe {
   bool signaled;
   bool fenced;  // waits for the READs and atomics before it
   bool solicited;
-  bool has_immediate : 1;
-  bool invalidates : 1;  // a key of the peer, which is in `immediate`
-  // Of `packets` 0. bind: `rkey` is the window's new key, `immediate` an earlier one, `remote_address` and `compare`
-  // are the range, `operand` is the access, and the SGE names the region. invalidate: `rkey`.
-  KeyWork key_work : 2;
-  bool key_work_done : 1;  // it is not repeated when packets before it are
+  Carried carried;  // in `immediate`
   GlobalHeader global : 3;
   std::uint8_t priority : 3;  // of its packets
   bool inlined;

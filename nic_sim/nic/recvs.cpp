@@ -66,7 +66,7 @@ unsigned traffic_class_of(const Packet& packet) {
 // UDP follows.
 std::array<std::byte, 40> grh_of(const Packet& packet, bool ethernet) {
   const bool udp = packet.global == GlobalHeader::ipv6;
-  const std::uint64_t transport = (kBth + kDeth + kIcrc).value + (packet.has_immediate ? kImmDt.value : 0) +
+  const std::uint64_t transport = (kBth + kDeth + kIcrc).value + (packet.has_immediate() ? kImmDt.value : 0) +
                                   round_up(packet.payload, kPayloadPad.value) + (udp ? kUdpHeader.value : 0);
   ibv_grh grh{};
   grh.version_tclass_flow = htobe32(6u << 28 | (ethernet ? traffic_class_of(packet) << 20 : 0));
@@ -187,9 +187,9 @@ void RecvConsumer::write_behind(std::uint64_t address, std::span<const std::byte
 }
 
 void RecvConsumer::complete(SimQp& qp, const Packet& packet, ibv_wc_status status) {
+  static constexpr std::array<unsigned, 3> kFlags{0, IBV_WC_WITH_IMM, IBV_WC_WITH_INV};  // by Packet::carried
   ResponderState& state = qp.responder;
-  unsigned flags = packet.has_immediate ? IBV_WC_WITH_IMM : 0;
-  if (packet.invalidates) flags |= IBV_WC_WITH_INV;
+  unsigned flags = kFlags[static_cast<std::size_t>(packet.carried)];
   if (grh_room(qp) > 0 && packet.global != GlobalHeader::none) flags |= IBV_WC_GRH;
   const bool by_write = packet.verb == Verb::write;
   state.has_recv = false;

@@ -22,8 +22,8 @@ bool carries_payload(const SendWqe& wqe) {
 // Size of a request's headers behind its BTH.
 Bytes extensions(const Packet& packet) {
   Bytes bytes = facts(packet.transport).packet_header;
-  if (packet.has_immediate) bytes += kImmDt;
-  if (packet.invalidates) bytes += kIeth;
+  static_assert(kImmDt == kIeth);
+  if (packet.carried != Carried::nothing) bytes += kImmDt;
   if (packet.first) bytes += facts(packet.verb).request_header;
   return bytes;
 }
@@ -54,8 +54,7 @@ Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
   packet.transport = qp.transport;
   packet.first = number == 0;
   packet.last = number + 1 == wqe.packets;
-  packet.has_immediate = wqe.has_immediate && packet.last;
-  packet.invalidates = wqe.invalidates && packet.last;
+  packet.carried = packet.last ? wqe.carried : Carried::nothing;
   packet.global = wqe.global;
   packet.solicited = wqe.solicited && packet.last;
   packet.completes = packet.last && wqe.signaled && !facts(qp.transport).reliable;

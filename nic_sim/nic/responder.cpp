@@ -43,7 +43,7 @@ RequestCheck check_access(const SimQp& qp, const Packet& packet, const HostMemor
 }  // namespace
 
 bool takes_recv(const SimQp& qp, const Packet& packet) {
-  return !qp.responder.has_recv && (packet.verb == Verb::send ? packet.first : packet.has_immediate);
+  return !qp.responder.has_recv && (packet.verb == Verb::send ? packet.first : packet.has_immediate());
 }
 
 RequestCheck check_request(const SimQp& qp, const Packet& packet, const HostMemory& memory) {
@@ -87,7 +87,7 @@ void RequestExecutor::take_payload(SimQp& qp, Packet& packet) {
     status = recvs_.deliver(qp, packet);
   } else if (packet.payload > 0) {
     payload_.write(packet.remote_address + packet.offset, packet,
-                   recvs_.payload_issued(packet.last && packet.has_immediate));
+                   recvs_.payload_issued(packet.last && packet.has_immediate()));
   }
   state.offset += packet.payload;
   if (status != IBV_WC_SUCCESS) {
@@ -107,11 +107,11 @@ void RequestExecutor::fail_message(SimQp& qp, const Packet& packet, ibv_wc_statu
 }
 
 void RequestExecutor::finish_message(SimQp& qp, const Packet& packet) {
-  if (packet.invalidates && !invalidate(memory_, qp, packet.immediate)) {
+  if (packet.carried == Carried::key && !invalidate(memory_, qp, packet.immediate)) {
     return fail_message(qp, packet, IBV_WC_REM_INV_REQ_ERR);
   }
   if (packet.verb == Verb::write) ++counts_.writes_received;
-  if (packet.verb == Verb::send || packet.has_immediate) {
+  if (packet.verb == Verb::send || packet.has_immediate()) {
     recvs_.complete(qp, packet, IBV_WC_SUCCESS);
     ++counts_.messages_received;
   }
@@ -223,7 +223,7 @@ PacketWork RequestProcessor::service(const SimQp& qp, const Packet& packet, Requ
     return move_payload(profile_.receive_packet + profile_.read_request, std::min(packet.length, qp.path_mtu));
   }
   const InlineReceive place = packet.payload > 0 ? inline_receive(qp, packet) : InlineReceive::in_cqe;
-  const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);
+  const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate());
   Picos alone = profile_.receive_packet;
   if (completes) alone += profile_.receive_dma;
   if (place == InlineReceive::in_recv) alone += profile_.receive_inline;
