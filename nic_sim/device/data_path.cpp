@@ -127,8 +127,8 @@ void place(SendQueue& queue, SendWqe& wqe) {
   }
 }
 
-// Writes the work request into the send queue. Returns the size of its WQE in bytes, a multiple of 16. Inlined into its
-// two callers, of which one is rare.
+// Writes the work request into the send queue. Returns the size of its WQE in bytes, a multiple of 16. Inlined into
+// both callers; only one of them is common.
 [[gnu::always_inline]] inline std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb,
                                                       std::uint64_t length) {
   SendQueue& queue = qp.send;

@@ -283,7 +283,7 @@ inline SimContext& as_sim(ibv_context* context) {
 inline SimPd& as_sim(ibv_pd* pd) {
   return *static_cast<SimPd*>(pd);
 }
-// The PD that owns what is created in `pd`, which may be a parent domain.
+// `pd` itself, or the protection domain of a parent domain: the owner of new objects.
 inline ibv_pd* owner_of(ibv_pd* pd) {
   return as_sim(pd).parent != nullptr ? as_sim(pd).parent : pd;
 }

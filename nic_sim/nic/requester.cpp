@@ -198,7 +198,7 @@ void WqeProcessor::send_packet(SimQp& qp) {
   if (++qp.requester.packet_of_next == wqe.packets) wqe_sent(qp, wqe);
 }
 
-// It completes in order: when the peer has confirmed what was sent before it.
+// It completes in order: after the peer has confirmed all earlier packets.
 void WqeProcessor::do_key_work(SimQp& qp, SendWqe& wqe) {
   if (!wqe.key_work_done) {
     wqe.key_work_done = true;

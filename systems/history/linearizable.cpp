@@ -4,8 +4,8 @@
 //
 // Rules for a register keep the number of configurations small:
 // - A GET takes effect as soon as the register has its value, because it changes nothing.
-// - A PUT that nobody reads takes effect immediately before the next one that somebody reads. So when a PUT takes
-//   effect, all other pending PUTs are "hidden": their returns require nothing.
+// - A PUT that nobody reads takes effect immediately before the next one that somebody reads. All PUTs that are
+//   pending when another PUT takes effect are therefore "hidden": their returns require nothing.
 // - Before the register gets another value, it gets the values of pending GETs. It always does if no later GET returns
 //   the value, and never if a later GET does and only one PUT writes it. Otherwise both ways are searched.
 // If all PUTs write different values, there is one configuration at any time.

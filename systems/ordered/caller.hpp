@@ -1,5 +1,5 @@
-// What a client thread of ordered_kv asks for, and what it may be answered. Each key is written by one thread only, so
-// that the thread knows which versions of it may be seen.
+// The requests of a client thread of ordered_kv, and the correct answers. Only one thread writes each key, so it knows
+// which versions of the key a reader may see.
 #pragma once
 
 #include <cstddef>

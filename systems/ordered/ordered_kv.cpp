@@ -165,7 +165,7 @@ class OrderedKv final : public RpcBenchmark {
     o.size = load_.response_bytes = kMessageBytes;
     check_message("--packet_size", kMessageBytes);
     if (workers_ >= o.threads) {
-      fail_usage("--workers {}: expected less than --threads {}, of which one or more receive the requests", workers_,
+      fail_usage("--workers {}: expected less than --threads {}: at least one thread must receive requests", workers_,
                  o.threads);
     }
     const bool simulated = is_simulated(o.fabric);

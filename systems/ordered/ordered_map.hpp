@@ -33,7 +33,7 @@ namespace verbscope::ordered {
 
 class OrderedMap {
  public:
-  // A power of two: a writer holds up the readers of one key in so many.
+  // A power of two. A writer holds up the readers of one partition, and so of one key in this number.
   static constexpr std::uint32_t kPartitions = 64;
 
   // Threads are named by their numbers below `threads`.

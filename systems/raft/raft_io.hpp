@@ -77,9 +77,9 @@ class RaftIo {
   RaftIo(const RaftIo&) = delete;
   RaftIo& operator=(const RaftIo&) = delete;
 
-  raft_io& library() { return io_; }
+  raft_io& callbacks() { return io_; }
 
-  // Ticks, and completes what is done. Throws Error if the storage fails.
+  // Ticks, and calls the callbacks of finished work. Throws Error if the storage fails.
   void poll(Picos now);
   // Writes the new entries. If the storage is fast, they are durable then, and their results are sent.
   void write();

@@ -144,7 +144,7 @@ std::uint32_t RaftKv::servers() const {
   return replicas;
 }
 
-// In the simulator the machines' names, of which only the number counts here.
+// In the simulator the names of the machines; only their number counts here.
 std::vector<std::string> RaftKv::addresses() const {
   std::vector<std::string> list;
   std::uint32_t number = 0;
@@ -301,7 +301,7 @@ void RaftKv::script(SimFaults& cluster) {
   const RaftFaultView view{
       .replicas = servers(),
       .leads = [this](std::uint32_t i) { return replicas_now_[i] != nullptr && replicas_now_[i]->replica().leads(); },
-      .term = [this](std::uint32_t i) { return replicas_now_[i]->replica().library().current_term; },
+      .term = [this](std::uint32_t i) { return replicas_now_[i]->replica().c_raft().current_term; },
       .fill = [this](std::uint32_t i,
                      bool full) { storages_[i].log.limit(full ? storages_[i].log.size() : ~std::uint64_t{0}); }};
   run_raft_faults(cluster, faults, election(), view, fault_report_);

@@ -16,7 +16,7 @@ unsigned library_time(Picos time) {
 
 // Of the entries before a snapshot this share stays, for followers that are a little behind.
 constexpr std::uint32_t kTrailingShare = 8;
-constexpr std::uint64_t kPlantEvery = 16;  // planted bugs happen at one of so many requests
+constexpr std::uint64_t kPlantEvery = 16;  // requests for each planted bug
 constexpr std::size_t kDoubleAfter =
     5;  // planted PUTs wait before the first is applied again: concurrent PUTs are over
 
@@ -42,7 +42,7 @@ Replica::Replica(const ReplicaOptions& options, RaftLog& log, RaftNetwork& netwo
       context_(context),
       io_(log, network, options_.io),
       store_(options.keys),
-      library_((set_callbacks(), raft_), io_.library(), fsm_, options_) {
+      library_((set_callbacks(), raft_), io_.callbacks(), fsm_, options_) {
   if (options_.planted == PlantedBug::double_put) store_.ignore_numbers();
   start(log);
 }

@@ -76,7 +76,7 @@ class Replica {
   // From the arrival of a PUT until it was applied, in this replica.
   const Histogram& commits() const { return commits_; }
   void clear_counts();
-  const raft& library() const { return raft_; }
+  const raft& c_raft() const { return raft_; }
   ReplicatedStore& store() { return store_; }
 
   static constexpr double kClockDrift = 0.01;

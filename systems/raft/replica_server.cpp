@@ -93,7 +93,7 @@ void ReplicaServer::answer(void* server, const RpcHandle& handle, const StoreAns
 void ReplicaServer::report(const RpcRequest& request) {
   ReplicaReport report{.leads = replica_.leads(),
                        .full = replica_.full(),
-                       .term = replica_.library().current_term,
+                       .term = replica_.c_raft().current_term,
                        .counts = replica_.counts(),
                        .commits = replica_.commits()};
   const Picos now = thread_.now();
@@ -122,7 +122,7 @@ void ReplicaServer::say_if_full() {
 
 // For those who watch the process. A simulated replica has no output of its own.
 void ReplicaServer::say_if_leader() {
-  const std::uint64_t term = replica_.library().current_term;
+  const std::uint64_t term = replica_.c_raft().current_term;
   if (!replica_.leads() || term == said_leader_ || !thread_.servers().empty()) return;
   said_leader_ = term;
   print_text(stdout, fmt::format("replica {} leads in term {}\n", id_, term));

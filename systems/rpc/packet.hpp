@@ -89,7 +89,7 @@ struct PacketWords {
   constexpr std::uint16_t epoch() const { return static_cast<std::uint16_t>(second >> 44); }
 };
 
-// The header of a received packet, of which each part is read by itself: packets of short messages need few.
+// The header of a received packet. Each part is read by itself, because packets of short messages need few of them.
 class ReceivedHeader {
  public:
   explicit ReceivedHeader(const std::byte* packet) : packet_(packet) {}

@@ -32,9 +32,9 @@ class PacketSender {
         options_(options),
         wheel_(options.wheel_horizon(cut.data + kPacketHeaderBytes)) {}
 
-  // True if send_only() may be called for a message of so many bytes.
+  // True if send_only() may be called for a message of `bytes` bytes.
   bool may_send_only(std::uint32_t bytes) const { return bytes < short_way_below_ && transport_.room() > 0; }
-  // Sends the only packet of a message of so many bytes now, without declaring work.
+  // Sends the only packet of a message of `bytes` bytes now, without declaring work.
   [[gnu::always_inline]] void send_only(const SessionEnd& end, PacketWords h, const MessageBuffer& message,
                                         std::uint32_t bytes) {
     Transport& transport = transport_;

@@ -73,7 +73,7 @@ struct alignas(64) ClientSlot {
   // Begins the next request. Returns what is expected then.
   std::uint64_t begin_short_way() { return expected = ~expected + kSessionSlots; }
   void end_short_way() { expected = ~expected; }
-  // The request has so many packets, of which `sent` are sent.
+  // The request has this number of packets; `sent` of them are sent.
   void begin_long_way(std::uint32_t packets, std::uint32_t sent, Picos now) {
     end_short_way();
     request_packets = packets;

@@ -47,6 +47,12 @@ class ExtendedCq : public Rig {
     while ((result = ibv_start_poll(cq, &attr)) == ENOENT && fabric().now() < end) fabric().idle();
     if (result != 0) throw Error(std::string("no completion: ") + what);
   }
+  // Polls one completion, of the RECV with this id.
+  void expect_recv(ibv_cq_ex* cq, std::uint64_t id, const char* what) {
+    start(cq, what);
+    EXPECT_EQ(cq->wr_id, id);
+    ibv_end_poll(cq);
+  }
   bool has_clock() {
     ibv_device_attr_ex attr{};
     EXPECT_EQ(ibv_query_device_ex(b.context(), nullptr, &attr), 0);
@@ -140,9 +146,7 @@ TEST_F(ExtendedCq, KeepsWhatAPollLeaves) {
   const Pair pair = connect_to(cq);
   for (std::uint64_t id = 0; id < 3; ++id) deliver(pair, id);
   for (std::uint64_t id = 0; id < 3; ++id) {
-    start(cq, "one of three");
-    EXPECT_EQ(cq->wr_id, id);
-    ibv_end_poll(cq);
+    expect_recv(cq, id, "one of three");
   }
 }
 
@@ -202,9 +206,7 @@ TEST_F(ExtendedCq, RaisesEvents) {
   ASSERT_EQ(ibv_req_notify_cq(ibv_cq_ex_to_cq(cq), 0), 0);
   deliver(pair, 4);
   EXPECT_EQ(fabric().await_event(channel, fabric().patience()), ibv_cq_ex_to_cq(cq));
-  start(cq, "the RECV of the event");
-  EXPECT_EQ(cq->wr_id, 4u);
-  ibv_end_poll(cq);
+  expect_recv(cq, 4, "the RECV of the event");
 }
 
 TEST_F(ExtendedCq, CanBeResized) {
@@ -216,9 +218,7 @@ TEST_F(ExtendedCq, CanBeResized) {
   EXPECT_GE(cq->cqe, 500);
   deliver(pair, 2);
   for (const std::uint64_t id : {1, 2}) {
-    start(cq, "a RECV around the resize");
-    EXPECT_EQ(cq->wr_id, id);
-    ibv_end_poll(cq);
+    expect_recv(cq, id, "a RECV around the resize");
   }
 }
 
@@ -227,9 +227,7 @@ TEST_F(ExtendedCq, OfOneThreadWorks) {
   VERBSCOPE_NEEDS(cq != nullptr, "single-threaded CQs");
   const Pair pair = connect_to(cq);
   deliver(pair, 1);
-  start(cq, "a RECV");
-  EXPECT_EQ(cq->wr_id, 1u);
-  ibv_end_poll(cq);
+  expect_recv(cq, 1, "a RECV");
 }
 
 TEST_F(ExtendedCq, IsBusyWhileAQpUsesIt) {

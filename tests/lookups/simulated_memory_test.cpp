@@ -5,30 +5,17 @@
 
 #include "lookups/chain.hpp"
 #include "lookups/interleave.hpp"
-#include "nic_sim/cluster.hpp"
 #include "nic_sim/host/core.hpp"
 #include "nic_sim/host/sim_node.hpp"
+#include "tests/lookups/simulated_time.hpp"
 
 namespace verbscope::lookups {
 namespace {
 
 constexpr Picos kDram = Nanos(90);
-constexpr std::size_t kOutstandingMisses = 10;
 
-// The time that a thread of the host takes for `body`.
 Picos time_of(const std::function<void(SimNode&)>& body) {
-  Profile profile = load_profile("cx3");
-  profile.host.dram = kDram;
-  profile.host.outstanding_misses = kOutstandingMisses;
-  SimCluster cluster(profile, 1, 1);
-  Picos took{0};
-  cluster.add_thread(0, 0, [&](SimNode& node) {
-    const Picos begin = node.now();
-    body(node);
-    took = node.now() - begin;
-  });
-  cluster.run();
-  return took;
+  return test::simulated_time(body, kDram);
 }
 
 std::vector<char> lines(std::size_t count) {

@@ -10,6 +10,7 @@
 #include "nic_sim/cluster.hpp"
 #include "nic_sim/host/sim_node.hpp"
 #include "systems/ordered/caller.hpp"
+#include "tests/lookups/simulated_time.hpp"
 #include "tests/verbs/count_allocations.hpp"
 
 namespace verbscope::ordered {
@@ -116,21 +117,6 @@ TEST(TreeModel, CountsTheLevelsThatDoNotFit) {
   EXPECT_EQ(shape.dram_levels(Bytes(1)), 4);
 }
 
-// What a thread of a simulated machine takes.
-Picos time_of(const std::function<void(SimNode&)>& body, Picos dram) {
-  Profile profile = load_profile("cx3");
-  profile.host.dram = dram;
-  SimCluster cluster(profile, 1, 1);
-  Picos took{0};
-  cluster.add_thread(0, 0, [&](SimNode& node) {
-    const Picos begin = node.now();
-    body(node);
-    took = node.now() - begin;
-  });
-  cluster.run();
-  return took;
-}
-
 // The time of the map's own walk, beside the closed form of an ideal tree with as many keys.
 TEST(TreeModel, GivesTheTimeOfSimulatedLookUps) {
   constexpr std::uint64_t kKeys = 1'000'000, kLength = 128;
@@ -142,9 +128,9 @@ TEST(TreeModel, GivesTheTimeOfSimulatedLookUps) {
     map.end_load(cache);
     const TreeShape model = modelled_shape(kKeys, OrderedMap::kPartitions);
     for (const Picos dram : {Picos(Nanos(90)), Picos(Nanos(300))}) {
-      const Picos get = time_of([&](SimNode& node) { map.get(node, 0, key_of(5)); }, dram);
+      const Picos get = test::simulated_time([&](SimNode& node) { map.get(node, 0, key_of(5)); }, dram);
       EXPECT_EQ(get, modelled_get(model, cache, dram)) << cache_mb;
-      const Picos scans = time_of(
+      const Picos scans = test::simulated_time(
           [&](SimNode& node) {
             for (std::uint64_t i = 0; i < kTimes; ++i) map.scan(node, 0, key_of(i), kLength);
           },

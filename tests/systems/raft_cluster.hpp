@@ -123,9 +123,9 @@ class RaftCluster {
     for (raft_id id = 1; id <= size(); ++id) {
       const RaftTestNode& each = node(id);
       if (each.replica == nullptr || each.cut || !each.replica->leads()) continue;
-      if (each.replica->library().current_term > term) {
+      if (each.replica->c_raft().current_term > term) {
         best = id;
-        term = each.replica->library().current_term;
+        term = each.replica->c_raft().current_term;
       }
     }
     return best;
@@ -139,7 +139,7 @@ class RaftCluster {
     std::string text;
     for (raft_id id = 1; id <= size(); ++id) {
       if (node(id).replica == nullptr) continue;
-      const raft& r = node(id).replica->library();
+      const raft& r = node(id).replica->c_raft();
       text +=
           fmt::format("{}: state {} term {} log {}..{} stored {} commit {} applied {}\n", id, r.state, r.current_term,
                       node(id).log->first(), node(id).log->next() - 1, r.last_stored, r.commit_index, r.last_applied);

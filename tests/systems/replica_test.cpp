@@ -39,7 +39,7 @@ std::vector<std::byte> state_of(Replica& replica) {
   return state;
 }
 void expect_equal_states(RaftCluster& cluster) {
-  const auto applied = [&cluster](raft_id id) { return cluster.node(id).replica->library().last_applied; };
+  const auto applied = [&cluster](raft_id id) { return cluster.node(id).replica->c_raft().last_applied; };
   ASSERT_TRUE(cluster.run_until([&] {
     for (raft_id id = 2; id <= cluster.size(); ++id) {
       if (applied(id) != applied(1)) return false;
