@@ -69,6 +69,13 @@ class RpcClient {
     for (const RpcCall& call : over) call.done(call.context, call.tag, RpcStatus::no_answer);
   }
 
+  // Those who made the calls are gone: the continuations are not called.
+  static void forget_calls(ClientSession& s) {
+    constexpr auto kNobody = [](void*, std::uint64_t, RpcStatus) {};
+    for (std::uint32_t i = 0; s.slots != nullptr && i < kSessionSlots; ++i) s.slots[i].call.done = kNobody;
+    for (RpcCall& waiting : s.backlog) waiting.done = kNobody;
+  }
+
   // `end`: a session of this endpoint as client, with this number.
   [[gnu::always_inline]] void call(EndpointState& state, SessionEnd& end, std::uint16_t number, const RpcCall& call) {
     ClientSession& s = *end.client;

@@ -68,6 +68,12 @@ class RpcSessions {
     client_.fail(*end.client);
     state_.end_later(number);
   }
+  // Continuations of the calls that were made so far are not called. Close their sessions before the next pass.
+  void forget_calls() {
+    for (SessionEnd& end : state_.sessions) {
+      if (end.client != nullptr) client_.forget_calls(*end.client);
+    }
+  }
   // Fails the sessions that timed out.
   void fail_expired() {
     for (const std::uint16_t number : std::exchange(state_.expired, {})) {

@@ -172,6 +172,8 @@ void ServiceThread::disconnect(std::uint16_t session) {
 }
 
 void ServiceThread::finish() {
+  stopped_ = true;
+  rpc_.sessions().forget_calls();
   while (!links_.empty()) disconnect(links_.begin()->first);
   if (workers_) workers_->drop(rpc_);
   step();
@@ -236,6 +238,7 @@ void ServiceThread::open_for(const SessionOrder& order) {
     if (link.client || link.peer != order.peer || link.remote != order.remote) continue;
     return place_.management.opened(order.peer, order.remote, end_name(link), address_);
   }
+  if (stopped_) return place_.management.not_opened(order.peer, order.remote, "the process is to end");
   try {
     const SessionName own = rpc_.sessions().accept(address_of(order.address), order.remote.session);
     const Link& link = links_[own.number] = {.peer = order.peer, .own = own, .remote = order.remote, .client = false};

@@ -124,7 +124,8 @@ class ServiceThread {
   void begin_interval() { place_.interval.begin(now()); }
   void end_interval() { place_.interval.end(now()); }
 
-  // Closes all sessions of the thread and waits for the end of their calls.
+  // Closes all sessions of the thread, and waits until no queue has their packets. Calls that are not answered end
+  // without their continuations, whose contexts may be gone.
   void finish();
 
  protected:

@@ -118,6 +118,23 @@ TEST(Service, EndsCallsOfASessionThatDoesNotOpen) {
 }
 
 // The data of the request must outlive the new session.
+// One call is on its way, others wait for a slot or until their session is open.
+TEST(Service, CallsNoContinuationWhenItsThreadIsDone) {
+  TestService service;
+  int ended = 0;
+  service.client = [&](ServiceThread& thread) {
+    const std::uint16_t open = thread.connect(thread.server()), opening = thread.open(thread.server());
+    MessageBuffer request = thread.allocate(8), response = thread.allocate(8);
+    request.bytes = 8;
+    const RpcCall call{kEcho, &request, &response,
+                       [](void* count, std::uint64_t, RpcStatus) { ++*static_cast<int*>(count); }, &ended};
+    for (int i = 0; i < 20; ++i) thread.call(open, call);
+    thread.call(opening, call);
+  };
+  EXPECT_EQ(service.run(), 0) << service.error;
+  EXPECT_EQ(ended, 0);
+}
+
 TEST(Service, OpensSessionsInAHandler) {
   TestService service;
   service.machines = 2;
