@@ -43,7 +43,7 @@ struct Machine {
   std::byte* base() const {
     return reinterpret_cast<std::byte*>((reinterpret_cast<std::uint64_t>(memory.get()) + 4095) & ~std::uint64_t{4095});
   }
-  ibv_cq* make_cq() { return cqs.emplace_back(device, 4096).get(); }
+  ibv_cq* make_cq(int entries = 4096) { return cqs.emplace_back(device, entries).get(); }
   // The address of the node with this number.
   ibv_ah* make_ah(int node) {
     return ahs.emplace_back(pd, PathAddress{.lid = static_cast<std::uint16_t>(node + 1)}).get();
@@ -192,7 +192,8 @@ class Program {
   void make_thread() {
     Thread& thread = threads_.emplace_back();
     thread.number = driver::add_thread();
-    for (int c = 0; c < knobs_.cqs; ++c) thread.cqs.push_back(own_.make_cq());
+    // Each CQ has room for the RECVs of all QPs: one that is full is in error.
+    for (int c = 0; c < knobs_.cqs; ++c) thread.cqs.push_back(own_.make_cq(4096 + knobs_.qps * kRecvDepth));
     for (int q = 0; q < knobs_.qps; ++q) {
       const std::size_t cq = static_cast<std::size_t>(q % knobs_.cqs);
       Qp& qp = own_.make_qp(knobs_.type, thread.cqs[cq], knobs_.window);

@@ -11,7 +11,7 @@ MOST_POSTED = 1 << 27  # bytes: the simulator holds what is posted in memory
 BENCHMARKS = ("send_rate", "recv_rate", "write_rate", "read_rate", "wqe_cache", "qp_scaling", "atomic_rate", "echo_rate",
               "verb_latency", "write_visibility", "sequencer", "kv_atomic", "rpc_rate", "rpc_large", "rpc_incast",
               "ordered_kv")
-RPCS = ("rpc_rate", "rpc_large", "rpc_incast")
+RPCS = ("rpc_rate", "rpc_large", "rpc_incast", "ordered_kv")
 
 LONG_NAMES = {"-c": "--connection", "-s": "--size", "-I": "--inline_size", "-l": "--post_list", "-q": "--qp", "-t": "--tx_depth",
               "-r": "--rx_depth", "-o": "--outs", "-Q": "--cq_mod", "-Z": "--counters", "-e": "--events", "-m": "--mtu",
@@ -105,6 +105,8 @@ class Draw:
         return list(words) if self.random.random() < probability else []
 
     def rpcs(self, benchmark):
+        if benchmark == "ordered_kv":
+            return self.ordered_store()
         words = ["--machines", str(self.pick(2, 3, 5)), "-s", str(self.pick(8, 32, 1000, 3000, 20000)), "--cc", self.pick("none", "timely"),
                  "--credits", str(self.pick(1, 4, 32)), "--rto", "200us"] + self.optional(0.3, "--response_size", str(self.pick(8, 32, 5000)))
         for option in ("--batched_stamps", "--bypass_timely", "--bypass_limiter", "--preallocate", "--zero_copy"):
@@ -115,14 +117,15 @@ class Draw:
         batch = self.pick(1, 3)
         return words + ["--batch", str(batch), "--outstanding", str(batch * self.pick(1, 4, 20))]
 
+    def ordered_store(self):
+        threads = self.pick(1, 2, 4)
+        return ["--threads", str(threads), "--workers", str(self.pick(*range(threads))), "--keys", str(self.pick(64, 5000)), "--scans",
+                str(self.pick(0, 1, 30)), "--puts", str(self.pick(0, 20, 60)), "--scan_length", str(self.pick(1, 10, 300)), "--clients",
+                str(self.pick(1, 3)), "--client_threads", str(self.pick(1, 2)), "--outstanding", str(self.pick(1, 2, 9)), "--rto", "200us"]
+
     def options_of(self, benchmark):
         if benchmark in RPCS:
             return self.rpcs(benchmark)
-        if benchmark == "ordered_kv":
-            threads = self.pick(1, 2, 4)
-            return ["--threads", str(threads), "--workers", str(self.pick(*range(threads))), "--keys", str(self.pick(64, 5000)), "--scans",
-                    str(self.pick(0, 1, 30)), "--puts", str(self.pick(0, 20, 60)), "--scan_length", str(self.pick(1, 10, 300)), "--clients",
-                    str(self.pick(1, 3)), "--client_threads", str(self.pick(1, 2)), "--outstanding", str(self.pick(1, 2, 9)), "--rto", "200us"]
         if benchmark in ("send_rate", "recv_rate"):
             words = self.common(("RC", "UC", "UD")) + self.posting() + self.optional(0.2, "--validate") + self.optional(0.2, "-e")
             return words + (self.optional(0.3, "--srq") if benchmark == "recv_rate" else self.optional(0.2, "-n", "500"))
