@@ -18,6 +18,8 @@ constexpr std::chrono::milliseconds kKillDelay{1000};
 constexpr std::chrono::milliseconds kRemoteKillDelay{5000};
 // When another process has failed, a host that was silent for this long is reported as a possible cause.
 constexpr auto kSuspiciousSilence = 2 * kHoldBeat + std::chrono::seconds(1);
+// A terminal or Slurm signals the processes of a group or of a job in turn, a child perhaps first.
+constexpr std::chrono::milliseconds kSignalLag{500};
 constexpr std::string_view kListening = "listening on port ";
 
 // The port in the first line "listening on port N" of the output; 0 if there is none.
@@ -81,8 +83,9 @@ void RoleGroup::wait_all() {
   if (stopped()) return;
   const auto bad = std::ranges::find_if(roles_, &Role::ended_badly);
   if (bad != roles_.end()) {
-    // Ctrl-C also reaches a child that has not left the terminal's process group yet. Its end is an interrupt, not a
-    // failure.
+    // Ctrl-C also reaches a child that has not left the terminal's process group yet, and Slurm ends every process of a
+    // job. That end is an interrupt, not a failure.
+    if (bad->task->child().was_asked_to_end()) wait(Clock::now() + kSignalLag, [] { return false; });
     interrupted_ = stop_ != nullptr && stop_->pending();
     if (interrupted_) return;
     failure_ = Failure{.role = static_cast<std::size_t>(bad - roles_.begin()), .reason = ""};

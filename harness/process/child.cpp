@@ -107,6 +107,10 @@ bool Child::succeeded() const {
   return !running_ && status_code_ == CLD_EXITED && status_ == 0;
 }
 
+bool Child::was_asked_to_end() const {
+  return !running_ && status_code_ == CLD_KILLED && (status_ == SIGINT || status_ == SIGTERM || status_ == SIGHUP);
+}
+
 std::string Child::end_text() const {
   if (running_) return "still running";
   if (status_code_ == CLD_EXITED) return fmt::format("exit status {}", status_);

@@ -34,6 +34,8 @@ class Child {
   bool running() const { return running_; }
   // True if the exit status was 0. Valid after the end.
   bool succeeded() const;
+  // True if one of the signals that ask a program to end (SIGINT, SIGTERM, SIGHUP) ended it. Valid after the end.
+  bool was_asked_to_end() const;
   // "exit status 3", "killed by signal 9 (Killed)", "still running".
   std::string end_text() const;
   // end_text() and the last line of its output, if it printed one: "exit status 1: no space left".

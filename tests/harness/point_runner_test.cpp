@@ -107,6 +107,17 @@ TEST(PointRunner, AnInterruptIsNotAFailure) {
   EXPECT_FALSE(runner.run({}).has_value());
 }
 
+// scancel signals the processes of a job in turn: the benchmark's end may be seen before the own signal.
+TEST(PointRunner, AnInterruptThatReachesTheBenchmarkFirstIsNotAFailure) {
+  Interrupt interrupt;
+  const FakeBenchmark fake(
+      "setsid sh -c \"touch $dir/up; while kill -0 $$; do :; done; kill -TERM $PPID\" > /dev/null 2>&1 &\n"
+      "while [ ! -e $dir/up ]; do :; done; kill -TERM $$");
+  const PointRunner runner(fake.binary(), describe_benchmark(fake.binary()), {.fabric = "null", .roles = {}},
+                           {.timeout = std::chrono::seconds(60)}, &interrupt);
+  EXPECT_FALSE(runner.run({}).has_value());
+}
+
 TEST(PointRunner, DescribeReportsTheLastLineOfAFailure) {
   TempFolder folder;
   write_text(folder.file("send_rate"), "#!/bin/sh\necho oops >&2\nexit 2\n");
