@@ -11,16 +11,22 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, RaftFault>, 8> kNames = {{{"leader_killed", RaftFault::leader_killed},
+constexpr std::array<std::pair<const char*, RaftFault>, 9> kNames = {{{"leader_killed", RaftFault::leader_killed},
                                                                       {"follower_killed", RaftFault::follower_killed},
                                                                       {"all_killed", RaftFault::all_killed},
                                                                       {"leader_cut", RaftFault::leader_cut},
                                                                       {"follower_cut", RaftFault::follower_cut},
                                                                       {"leader_paused", RaftFault::leader_paused},
                                                                       {"slow_follower", RaftFault::slow_follower},
+                                                                      {"busy_machines", RaftFault::busy_machines},
                                                                       {"full_log", RaftFault::full_log}}};
 constexpr int kMostElections = 10;
 constexpr double kSlower = 20;
+// The threads of busy machines stand still two thirds of the time. After each kSlices-th part of an election time-out,
+// each begins a stall of up to kLongestStall election time-outs with a probability of 1 / kStallEvery.
+constexpr int kSlices = 40;
+constexpr std::uint64_t kStallEvery = 9;
+constexpr double kLongestStall = 0.3;
 
 // One fault after another.
 class Script {
@@ -32,7 +38,7 @@ class Script {
     const std::uint32_t leader = await_leader("after the last fault");
     const auto other =
         static_cast<std::uint32_t>((leader + 1 + cluster_.random() % (view_.replicas - 1)) % view_.replicas);
-    wait(between(0.5, 3));
+    wait(between(0, 3));
     ++report_.faults;
     const Picos during = between(0.2, 5);
     switch (fault) {
@@ -57,6 +63,11 @@ class Script {
         wait(during);
         cluster_.slow(other, 1);
         return;
+      case RaftFault::busy_machines:
+        busy_ = true;
+        killed(leader, during);
+        busy_ = false;
+        return;
       case RaftFault::full_log:
         view_.fill(leader, true);
         wait(during);
@@ -70,7 +81,16 @@ class Script {
     const double share = static_cast<double>(cluster_.random() >> 11) / static_cast<double>(std::uint64_t{1} << 53);
     return Picos(static_cast<std::int64_t>(static_cast<double>(election_.count()) * (low + (high - low) * share)));
   }
-  void wait(Picos time) { cluster_.wait_until(cluster_.now() + time); }
+  void wait(Picos time) {
+    const Picos end = cluster_.now() + time;
+    while (busy_ && cluster_.now() + election_ / kSlices < end) {
+      cluster_.wait_until(cluster_.now() + election_ / kSlices);
+      for (std::uint32_t i = 0; i < view_.replicas; ++i) {
+        if (cluster_.runs(i) && cluster_.random() % kStallEvery == 0) cluster_.pause(i, between(0, kLongestStall));
+      }
+    }
+    cluster_.wait_until(end);
+  }
 
   void killed(std::uint32_t replica, Picos during) {
     cluster_.kill(replica);
@@ -115,6 +135,7 @@ class Script {
   const RaftFaultView& view_;
   RaftFaultReport& report_;
   std::optional<std::uint32_t> lost_;
+  bool busy_ = false;  // the machines of the replicas
 };
 
 }  // namespace

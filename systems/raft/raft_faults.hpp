@@ -19,7 +19,8 @@ enum class RaftFault : std::uint8_t {
   follower_cut,
   leader_paused,
   slow_follower,
-  full_log,  // of the leader
+  busy_machines,  // the leader is killed while other programs have the cores of all replicas most of the time
+  full_log,       // of the leader
 };
 
 // "none", "random", or a list: "leader_killed,full_log". Throws UsageError.

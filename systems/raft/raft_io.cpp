@@ -17,6 +17,15 @@ void finish(raft_io_send* request, int status) {
   if (request->cb != nullptr) request->cb(request, status);
 }
 
+bool is_result(const raft_message& message) {
+  return message.type == RAFT_IO_APPEND_ENTRIES_RESULT || message.type == RAFT_IO_REQUEST_VOTE_RESULT;
+}
+
+bool is_refused_pre_vote(const raft_message& message) {
+  const raft_request_vote_result& result = message.request_vote_result;
+  return message.type == RAFT_IO_REQUEST_VOTE_RESULT && result.pre_vote == raft_tribool_true && !result.vote_granted;
+}
+
 }  // namespace
 
 RaftIo::RaftIo(RaftLog& log, RaftNetwork& network, const RaftIoOptions& options)
@@ -89,9 +98,13 @@ void RaftIo::set_callbacks() {
   io_.random = [](raft_io* io, int low, int high) { return of(io).random(low, high); };
 }
 
-// Replica 1 begins the first election of a new cluster, so that it leads if nothing fails.
+// Replica 1 begins the first election of a new cluster, so that it leads if nothing fails. The others begin later, but
+// not in step: their votes would be split again and again.
 int RaftIo::random(int low, int high) const {
-  if (log_.next() <= 2) return id_ == 1 ? low : high - 1;
+  if (log_.next() <= 2) {
+    if (id_ == 1) return low;
+    low += (high - low) / 2;
+  }
   return low + static_cast<int>(options_.random() % static_cast<std::uint64_t>(std::max(high - low, 1)));
 }
 
@@ -121,13 +134,18 @@ int RaftIo::bootstrap(const raft_configuration& configuration) {
 int RaftIo::send(raft_io_send* request, const raft_message& message, raft_io_send_cb done) {
   const bool result = message.type == RAFT_IO_APPEND_ENTRIES_RESULT;
   std::byte* const to = network_.prepare(message.server_id, encoded_bytes(message),
-                                         result ? MessageOrder::answer : MessageOrder::in_order);
+                                         is_result(message) ? MessageOrder::answer : MessageOrder::in_order);
   if (to == nullptr) {
     if (message.type == RAFT_IO_APPEND_ENTRIES) probe(message.server_id);  // so that it still follows
     return RAFT_NOCONNECTION;
   }
   const MessageNotes notes{.probe = result && current_.probe, .full = result && full_, .number = ++number_};
-  if (result && current_.appends && message.append_entries_result.rejected == 0) {
+  if (is_refused_pre_vote(message)) {
+    raft_message refusal = message;
+    raft_term& term = refusal.request_vote_result.term;
+    term = std::max(term, raft_term{log_.term()});
+    encode(refusal, id_, notes, to);
+  } else if (result && current_.appends && message.append_entries_result.rejected == 0) {
     raft_message less = message;
     raft_index& last = less.append_entries_result.last_log_index;
     last = std::min(last, raft_index{current_.last});
@@ -253,7 +271,7 @@ void RaftIo::receive(std::span<const std::byte> bytes, Picos now, Picos asked) {
 // What this class does with a message before the library sees it. False: the library must not.
 bool RaftIo::admit(DecodedMessage& decoded, Picos asked) {
   raft_message& message = decoded.message;
-  if (message.type != RAFT_IO_APPEND_ENTRIES_RESULT && !decoded.notes.probe) {
+  if (!is_result(message) && !decoded.notes.probe) {
     std::uint64_t& last = peers_[message.server_id - 1].last;
     if (decoded.notes.number <= last) return false;
     last = decoded.notes.number;

@@ -5,11 +5,12 @@
 // - probes: heartbeats without entries, whose answers show that this replica still leads (Ongaro, "Consensus: Bridging
 //   Theory and Practice", 2014, section 6.4). The library never sees the answers.
 // - A follower without space takes no entries, but still follows, and says so in its results. A result says no more
-// than
-//   the message that it answers: C-Raft 0.15 reports the end of the log, which may be a rest of an earlier term then.
-// - Messages that arrive after later ones of their sender are dropped, as if they were lost: C-Raft 0.15 takes entries
-// that
-//   its snapshot has for new ones.
+//   than the message that it answers: C-Raft 0.15 reports the end of the log, which may be a rest of an earlier term
+//   then.
+// - Messages that arrive after later ones of their sender are dropped, as if they were lost, but for results: C-Raft
+//   0.15 takes entries that its snapshot has for new ones.
+// - A refusal of a pre-vote has the term of the replica that refuses. C-Raft 0.15 sends back the candidate's: of two
+//   replicas, one with the longer log and one with the newer term, neither would ever win.
 // - A replica that was started votes after one election time-out only. It may have promised an earlier leader not to.
 #pragma once
 

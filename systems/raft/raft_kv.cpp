@@ -118,7 +118,7 @@ void RaftKv::options(OptionTable& table) {
   table.text("--history", history_, "a file", "write the operations and their times, for `verbscope linearizable`");
   table.text("--faults", faults_, "none, random, or a list",
              "sim: cause faults at random, one after another: leader_killed, follower_killed, all_killed, leader_cut, "
-             "follower_cut, leader_paused, slow_follower, full_log");
+             "follower_cut, leader_paused, slow_follower, busy_machines, full_log");
   table.choice("--plant", planted_,
                {{"none", PlantedBug::none},
                 {"lost_put", PlantedBug::lost_put},

@@ -136,6 +136,33 @@ TEST(Replica, KeepsPutsWhenTheLeaderIsKilled) {
   expect_equal_states(cluster);
 }
 
+// The first replica of a new cluster does not start, so that the two others must agree.
+TEST(Replica, ANewClusterNeedsOnlyAMajority) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    RaftCluster cluster({.seed = seed});
+    cluster.node(1).kill();
+    ASSERT_TRUE(cluster.run_until([&] { return cluster.leader() != 0; }, 10 * RaftCluster::kElection)) << seed;
+  }
+}
+
+// One of two replicas has the longer log, and the other has voted in newer terms since.
+TEST(Replica, TheLongerLogWinsAlsoWithAnOldTerm) {
+  RaftCluster cluster({});
+  const std::uint64_t session = begin(cluster);
+  const raft_id lost = cluster.leader(), longer = lost % 3 + 1, newer = longer % 3 + 1;
+  cluster.node(newer).kill();
+  ASSERT_EQ(cluster.ask_and_wait(lost, put_request(session, 1, 5, 77)).status, StoreStatus::done);
+  cluster.node(lost).kill();
+  cluster.node(longer).kill();
+  RaftLog(cluster.node(newer).log_storage, cluster.node(newer).snapshot_storage).set_vote(7, lost);
+  cluster.start(longer);
+  cluster.start(newer);
+  ASSERT_TRUE(cluster.run_until([&] { return cluster.leader() != 0; }, 10 * RaftCluster::kElection))
+      << cluster.describe();
+  EXPECT_EQ(cluster.leader(), longer);
+  EXPECT_EQ(id_in(cluster.ask_and_wait(longer, get(5))), 77u);
+}
+
 // The library has requests on their way when it is closed.
 TEST(Replica, EndsInTheMiddleOfAppends) {
   RaftCluster cluster({});
