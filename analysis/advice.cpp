@@ -154,6 +154,7 @@ class Adviser {
       case Resource::rate_limiter:
       case Resource::timeouts:
       case Resource::switch_queue:
+      case Resource::log_device:
         break;
     }
     return load.utilisation;
@@ -266,6 +267,7 @@ class Adviser {
         return load.resource == Resource::workers ? load.utilisation / 2 : load.utilisation;
       });
     }
+    if (limit == Resource::log_device) return add_log_changes();
     if (limit == Resource::credits)
       return add_doubled("credits", "credits", [](const Load& load, bool) { return load.utilisation; });
     if (limit != Resource::outstanding) return;
@@ -273,6 +275,15 @@ class Adviser {
     const std::string key = outstanding_option(record_);
     if (may_fill(key))
       add_doubled("operations outstanding", key, [](const Load& load, bool) { return load.utilisation; });
+  }
+
+  // Without syncs an operation takes the rest of its time. With twice as many outstanding, a sync serves twice as many
+  // appends.
+  void add_log_changes() {
+    const auto same = [](const Load& load, bool) { return load.utilisation; };
+    add("the log in memory, which a crash of the machine loses", same,
+        diagnosis_.latency * (1 - diagnosis_.loads.waited_share), Json{{"log", "dram"}}, false);
+    add_doubled("operations outstanding", "outstanding", same);
   }
 
   // Each client needs a connected QP of the server, except for sequencer and kv_rate, where clients have their own.

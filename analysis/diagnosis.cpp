@@ -74,8 +74,9 @@ double latency_after(double latency, const Doubling& doubling, const Loads& load
   const RoundTrip& trip = loads.trip;
   // For operations that wait for locks, only the load of the trip itself is halved.
   const bool more = doubling.has(Resource::outstanding) || doubling.has(loads.waited_for);
+  const double part = doubling.has(Resource::outstanding) ? 1 : loads.waited_share;
   if (more && !trip.reads_are_full)
-    latency -= (trip.locked * std::min(latency, trip.load) + (1 - trip.locked) * latency) / 2;
+    latency -= part * (trip.locked * std::min(latency, trip.load) + (1 - trip.locked) * latency) / 2;
   // Re-reads of WQEs delay their QPs. The program waits for that delay, not for the number of outstanding operations.
   if (doubling.has(Resource::wqe_cache) || doubling.no_rereads) {
     const double without = std::min(latency, trip.load);

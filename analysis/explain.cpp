@@ -10,6 +10,13 @@
 namespace verbscope {
 namespace {
 
+std::string log_evidence(const Record& record) {
+  const auto result = [&record](const char* key) { return number_at(record.result, key).value_or(0); };
+  return fmt::format("operations wait for it {} of the time; {:.1f} appends per sync of {:.0f} us, 99 % {:.0f} us",
+                     share_text(waited_for_log(record)), result("log_appends_per_sync"),
+                     result("log_sync_p50_ns") / 1e3, result("log_sync_p99_ns") / 1e3);
+}
+
 // The evidence for a limit besides its gain, as a clause; may be empty.
 std::string evidence(const Limit& limit, const Explanation& it) {
   const Load& load = limit.load;
@@ -51,6 +58,8 @@ std::string evidence(const Limit& limit, const Explanation& it) {
       return fmt::format("it holds packets {} of the time", share_of_callers("limiter_busy_share"));
     case Resource::timeouts:
       return fmt::format("requests wait for them {} of the time", share_of_callers("timed_out_share"));
+    case Resource::log_device:
+      return log_evidence(*it.record);
     case Resource::switch_queue:
       return fmt::format("up to {:.0f} kB; median round trip of a packet {:.0f} us",
                          counted_in_all(*it.record, "deepest_queue_bytes") / 1e3,

@@ -325,6 +325,10 @@ bool is_held_while_waiting(Resource resource) {
 Loads resource_loads(const Record& record, const Prediction* prediction) {
   Loads loads;
   add_measured(record, loads);
+  if (const std::optional<Load> leader = leader_load(record); leader && !loads.measured) {
+    loads.measured = true;
+    loads.server = {*leader};
+  }
   if (!loads.measured && prediction != nullptr) add_inferred(record, *prediction, loads);
   if (loads.measured) {
     loads.trip = round_trip(record, prediction);
@@ -332,6 +336,7 @@ Loads resource_loads(const Record& record, const Prediction* prediction) {
     drop_other_flow(record, loads);
     drop_unreceived(record, loads);
     loads.waited_for = waited_for(record);
+    if (loads.waited_for == Resource::log_device) loads.waited_share = waited_for_log(record);
     loads.alike = is_rpc(record) && text_at(record.config, "serve") == "all";
     add_workers(record, loads.server);
     if (const Load* in = find_load(loads.server, Resource::wire_in); in != nullptr && waits_in_switch(record)) {

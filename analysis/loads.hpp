@@ -109,8 +109,16 @@ bool is_rpc(const Record& record);
 bool recvs_bound_credits(const Record& record);
 
 // What requests wait for if no resource is full: a program's own limit on outstanding operations, or of an RPC program
-// its credits, its rate limiter, time-outs, or a receive queue that holds no more credits.
+// its credits, its rate limiter, time-outs, or a receive queue that holds no more credits, or the log device of a
+// replicated store.
 Resource waited_for(const Record& record);
+
+// Share of the time of its operations in which a replicated store waits until their entries are durable. 0 for other
+// programs.
+double waited_for_log(const Record& record);
+
+// The CPU of the leader of a replicated store on hosts, as the leader has measured it; null for other records.
+std::optional<Load> leader_load(const Record& record);
 
 // The worker threads of an RPC program: adds their load. The CPU's is then that of the other threads.
 void add_workers(const Record& record, std::vector<Load>& server);
@@ -119,8 +127,9 @@ void add_workers(const Record& record, std::vector<Load>& server);
 bool waits_in_switch(const Record& record);
 
 struct Loads {
-  bool measured = false;  // by a simulator's busy times; else inferred from rate, model and counters
+  bool measured = false;  // busy times, of a simulator or the program; else inferred from rate, model and counters
   Resource waited_for = Resource::outstanding;
+  double waited_share = 1;  // share of the latency in which operations wait for it
   bool alike = false;  // all machines do the same, so that the one under test stands for those that are about as busy
   std::vector<Load> server;
   std::vector<Load> peers;      // per resource, the load of the busiest client

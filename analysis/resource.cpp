@@ -8,7 +8,7 @@ namespace {
 using R = Resource;
 
 const auto& table() {
-  static const std::array<ResourceFacts, 30> facts = {{
+  static const std::array<ResourceFacts, 31> facts = {{
       {.resource = R::mmio,
        .key = "mmio",
        .words = "MMIO bandwidth",
@@ -243,6 +243,12 @@ const auto& table() {
        .capacity = R::wire_out,
        .doubled = {"wire.port_gbit_per_s"},
        .options = {"cc", "credits", "machines"}},
+      {.resource = R::log_device,
+       .key = "log_device",
+       .words = "log device",
+       .unit = "time",
+       .capacity = R::log_device,
+       .options = {"log", "outstanding"}},
   }};
   return facts;
 }

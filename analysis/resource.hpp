@@ -38,6 +38,7 @@ enum class Resource {
   rate_limiter,       // RPC packets wait for the rate that congestion control allows
   timeouts,           // RPC packets without an answer, which are sent again after a time-out
   switch_queue,       // RPC packets in the switch's queue for the node's port
+  log_device,         // entries of a replicated log that wait until they are durable
 };
 
 struct ResourceFacts {

@@ -195,7 +195,8 @@ RoundTrip round_trip(const Record& record, const Prediction* prediction) {
   const std::string& name = record.benchmark;
   RoundTrip out;
   out.ring = is_ring(record);
-  if (name == "verb_latency" || name == "write_visibility") return out;
+  // The options say nothing about the messages of a replicated store.
+  if (name == "verb_latency" || name == "write_visibility" || name == "raft_kv") return out;
   const Kind kind = kind_of(record);
   out.returns = kind == Kind::read || kind == Kind::atomic;
   const bool clients_post = name == "atomic_rate" || text_at(record.config, "direction") == "in";

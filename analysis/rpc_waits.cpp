@@ -24,9 +24,25 @@ bool recvs_bound_credits(const Record& record) {
   return std::ranges::count(given, Json("rx_depth")) > 0 && 2 * credits * result("sessions") > result("recvs");
 }
 
+// GETs add no entries to the log.
+double waited_for_log(const Record& record) {
+  if (record.benchmark != "raft_kv") return 0;
+  const auto result = [&record](const char* key) { return number_at(record.result, key).value_or(0); };
+  const double puts = result("put_mops"), gets = result("rate_mops") - puts;
+  const double time = puts * result("lat_mean_ns") + gets * result("get_mean_ns");
+  return puts > 0 && time > 0 ? std::min(1.0, puts * result("log_wait_mean_ns") / time) : 0;
+}
+
+std::optional<Load> leader_load(const Record& record) {
+  const std::optional<double> busy = number_at(record.result, "leader_busy_share");
+  if (record.benchmark != "raft_kv" || !busy) return std::nullopt;
+  return Load{.resource = Resource::cpu, .node = "server", .utilisation = *busy};
+}
+
 // During a time-out packets have no credits, and so have those in the rate limiter: the cause goes first.
 Resource waited_for(const Record& record) {
   const auto result = [&record](const char* key) { return number_at(record.result, key).value_or(0); };
+  if (waited_for_log(record) >= kMostOfTheTime) return Resource::log_device;
   if (!is_rpc(record)) return Resource::outstanding;
   if (result("timed_out_share") >= kMostOfTheTime) return Resource::timeouts;
   if (result("limiter_busy_share") >= kMostOfTheTime) return Resource::rate_limiter;

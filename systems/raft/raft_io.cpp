@@ -174,7 +174,7 @@ int RaftIo::append(raft_io_append* request, std::span<const raft_entry> entries,
   if (full_) return RAFT_NOSPACE;
   request->cb = done;
   new_entries_ += entries.size();
-  appends_.push_back({request, log_.appends()});
+  appends_.push_back({request, log_.appends(), now_});
   return 0;
 }
 
@@ -216,6 +216,7 @@ Picos RaftIo::wake_at() const {
 void RaftIo::complete_appends(std::uint64_t upto) {
   while (!appends_.empty() && appends_.front().number <= upto) {
     raft_io_append* const request = appends_.front().request;
+    if (log_.storage().slow()) append_waits_.record(now_ - appends_.front().since);
     appends_.pop_front();
     request->cb(request, 0);
   }

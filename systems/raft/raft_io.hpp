@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "common/histogram.hpp"
 #include "common/units.hpp"
 #include "systems/raft/c_raft.hpp"
 #include "systems/raft/raft_log.hpp"
@@ -89,12 +90,17 @@ class RaftIo {
 
   // A message has arrived at `now`. `asked`: it answers a message that was sent then; 0: none.
   void receive(std::span<const std::byte> bytes, Picos now, Picos asked);
+  // Call before the library takes a command that arrived at `now`.
+  void advance(Picos now) { now_ = now; }
   // The time of the last call.
   Picos now() const { return now_; }
   // The message with this tag was delivered, or not.
   void sent(std::uint64_t tag, bool delivered);
   // Whether appends wait for the storage: their results are still to come.
   bool appending() const { return !appends_.empty(); }
+  // From an append to a slow storage until it is durable, since the counts were cleared.
+  const Histogram& append_waits() const { return append_waits_; }
+  void clear_append_waits() { append_waits_.clear(); }
 
   // Sends a heartbeat to every other replica.
   void probe();
@@ -115,6 +121,7 @@ class RaftIo {
   struct Append {
     raft_io_append* request;
     std::uint64_t number;  // of RaftLog::appends()
+    Picos since;
   };
   struct Sent {
     raft_io_send* request;
@@ -163,6 +170,7 @@ class RaftIo {
   Picos tick_at_{0};
   Picos vote_at_{0};
   std::deque<Append> appends_;
+  Histogram append_waits_;
   std::size_t new_entries_ = 0;  // not written yet
   std::vector<raft_io_send*> sending_;
   std::vector<Sent> sent_;

@@ -14,6 +14,7 @@
 #include "systems/history/history.hpp"
 #include "systems/raft/log_storage.hpp"
 #include "systems/raft/raft_faults.hpp"
+#include "systems/raft/replica_report.hpp"
 #include "systems/raft/replica_server.hpp"
 #include "systems/raft/store_client.hpp"
 #include "systems/service/service.hpp"
@@ -61,7 +62,8 @@ class RaftKv final : public Service {
     StoreClientCounts counts;
     double ops_per_s = 0;
     double puts_per_s = 0;
-    std::vector<ReplicaReport> replicas;
+    std::vector<ReplicaReport> replicas;  // those that answered
+    std::size_t replicas_in_all = 0;
     std::uint64_t clients = 0;
   };
 
@@ -277,7 +279,10 @@ void RaftKv::call(ServiceThread& thread) {
                    duration_.value_or(simulated ? Picos(std::chrono::milliseconds(10)) : std::chrono::seconds(10)));
   thread.end_interval();
   merge(client.counts(), thread.now() - begin);
-  if (number == 0) measured_.replicas = reports(thread, false);
+  if (number == 0) {
+    measured_.replicas = reports(thread, false);
+    measured_.replicas_in_all = thread.servers().size();
+  }
   client.drain();
 }
 
@@ -315,24 +320,8 @@ Json RaftKv::result() {
             {"put_mops", measured_.puts_per_s * 1e-6}};
   json.update((all.put_latency.count() > 0 ? all.put_latency : all.get_latency).to_json("lat"));
   json.update(all.get_latency.to_json("get"));
-  ReplicaReport leader;
-  std::uint64_t elections = 0, terms = 0, snapshots = 0;
-  for (const ReplicaReport& each : measured_.replicas) {
-    elections += each.counts.elections;
-    snapshots += each.counts.snapshots;
-    terms = std::max(terms, each.counts.terms);
-    if (each.leads && each.term >= leader.term) leader = each;
-  }
-  json.update(leader.commits.to_json("commit"));
-  const double samples = static_cast<double>(std::max<std::uint64_t>(leader.counts.lag_samples, 1));
-  json.update(Json{{"leader_busy_share", leader.busy},
-                   {"log_lag_mean", static_cast<double>(leader.counts.lag_sum) / samples},
-                   {"log_lag_max", leader.counts.lag_max},
-                   {"read_rounds", leader.counts.probes},
-                   {"elections", elections},
-                   {"term_changes", terms},
-                   {"snapshots", snapshots},
-                   {"retries", all.retries},
+  json.update(replica_result(measured_.replicas, measured_.replicas_in_all));
+  json.update(Json{{"retries", all.retries},
                    {"unknown", all.unknown},
                    {"faults", fault_report_.faults},
                    {"longest_without_leader_ns", to_seconds(fault_report_.longest_without_leader) * 1e9}});

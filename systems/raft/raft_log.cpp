@@ -273,8 +273,7 @@ void RaftLog::poll() {
   write_entries();
   if (syncing_.valid()) {
     if (!is_ready(syncing_)) return;
-    syncing_.get();
-    durable_appends_ = syncing_appends_;
+    end_sync();
   }
   if (durable_appends_ == appends_) return;
   if (!log_.slow()) {
@@ -283,12 +282,17 @@ void RaftLog::poll() {
     return;
   }
   syncing_appends_ = appends_;
-  syncing_ = std::async(std::launch::async, [this] { log_.sync(); });
+  syncing_ = std::async(std::launch::async, [this] {
+    const auto begin = std::chrono::steady_clock::now();
+    log_.sync();
+    return std::chrono::duration_cast<Picos>(std::chrono::steady_clock::now() - begin);
+  });
 }
 
-void RaftLog::wait_for_sync() {
+// Waits for the sync that runs, if any.
+void RaftLog::end_sync() {
   if (!syncing_.valid()) return;
-  syncing_.get();
+  syncs_.record(syncing_.get());
   durable_appends_ = syncing_appends_;
 }
 
@@ -305,7 +309,7 @@ RaftLog::Stored RaftLog::snapshot_stored() {
   stored_ = next_stored_;
   if (trailing_ == 0) {
     write_entries();
-    wait_for_sync();
+    end_sync();
     forget_entries();
   } else if (stored_.index > trailing_ && stored_.index - trailing_ >= first()) {
     compact(stored_.index - trailing_ + 1);
@@ -316,7 +320,7 @@ RaftLog::Stored RaftLog::snapshot_stored() {
 // Rewrites the log with the entries from `keep_from` on. Without space it stays as it is.
 void RaftLog::compact(std::uint64_t keep_from) {
   write_entries();
-  wait_for_sync();
+  end_sync();
   const std::size_t dropped = std::min(places_.size(), static_cast<std::size_t>(keep_from - first()));
   std::vector<std::byte> content(kRecords);
   log_.read(0, content);

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "common/histogram.hpp"
 #include "systems/raft/c_raft.hpp"
 #include "systems/raft/log_storage.hpp"
 
@@ -57,6 +58,9 @@ class RaftLog {
   // Calls to append() so far, and how many of them are durable.
   std::uint64_t appends() const { return appends_; }
   std::uint64_t durable_appends() const { return durable_appends_; }
+  // Times of the syncs of new entries to a slow storage, since the log began or the times were cleared.
+  const Histogram& syncs() const { return syncs_; }
+  void clear_syncs() { syncs_.clear(); }
 
   // Begins to store a snapshot, which must stay until it is stored. Then entries more than `trailing` before its end
   // are dropped; with 0 it replaces all entries at once.
@@ -88,7 +92,7 @@ class RaftLog {
   void forget_entries();
   std::uint64_t term_of(std::uint64_t index) const;
   void write_entries();
-  void wait_for_sync();
+  void end_sync();
   void compact(std::uint64_t keep_from);
 
   LogStorage& log_;
@@ -104,7 +108,8 @@ class RaftLog {
   std::uint64_t appends_ = 0;
   std::uint64_t syncing_appends_ = 0;
   std::uint64_t durable_appends_ = 0;
-  std::future<void> syncing_;
+  std::future<Picos> syncing_;  // returns its time
+  Histogram syncs_;
   std::future<bool> storing_;
   SnapshotName stored_{};  // in the storage
   SnapshotName next_stored_{};

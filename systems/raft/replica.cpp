@@ -107,6 +107,7 @@ void Replica::set_callbacks() {
 
 void Replica::request(const RpcHandle& handle, std::span<const std::byte> bytes, Picos now) {
   const StoreRequest request = parse(bytes);
+  io_.advance(now);
   if (raft_.state != RAFT_LEADER) return answer(handle, refusal(StoreStatus::not_leader));
   if (request.op == StoreOp::get) return get({handle, request.key, now}, now);
   if (request.op == StoreOp::open || request.op == StoreOp::put) return put(handle, bytes, now);
@@ -294,6 +295,7 @@ void Replica::note_lag() {
 void Replica::clear_counts() {
   counts_ = {};
   commits_.clear();
+  io_.clear_append_waits();
 }
 
 }  // namespace verbscope

@@ -75,6 +75,7 @@ class Replica {
   const ReplicaCounts& counts() const { return counts_; }
   // From the arrival of a PUT until it was applied, in this replica.
   const Histogram& commits() const { return commits_; }
+  const Histogram& append_waits() const { return io_.append_waits(); }
   void clear_counts();
   const raft& c_raft() const { return raft_; }
   ReplicatedStore& store() { return store_; }

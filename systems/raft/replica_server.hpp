@@ -16,20 +16,6 @@ inline constexpr std::uint8_t kStoreRequest = 2;
 // Answered with a report. With data "clear" the counts begin anew then.
 inline constexpr std::uint8_t kReplicaReport = 3;
 
-// What a replica has done since its counts were cleared.
-struct ReplicaReport {
-  bool leads = false;
-  bool full = false;
-  std::uint64_t term = 0;
-  ReplicaCounts counts{};
-  double busy = 0;  // share of the thread's time
-  Histogram commits{};
-
-  Json to_json() const;
-  // Throws Error.
-  static ReplicaReport from_json(const std::string& text);
-};
-
 class ReplicaServer {
  public:
   // Throws Error. The arguments must outlive the server.
@@ -49,7 +35,7 @@ class ReplicaServer {
   void say_if_leader();
 
   ServiceThread& thread_;
-  const std::string log_name_;
+  RaftLog& log_;
   const raft_id id_;
   ReplicaPeers peers_;
   Replica replica_;
