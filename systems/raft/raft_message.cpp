@@ -17,13 +17,13 @@ constexpr unsigned kDisrupt = 8;
 constexpr unsigned kPreVote = 16;
 constexpr unsigned kPreVoteUnknown = 32;
 
-// Results are short, so that an adapter can send them inline. Other messages have a Tail after the head.
+// Results are short, so that an adapter can send them inline. Other messages have a Tail after the head. With an entry
+// of the store they fit into a WQE that BlueFlame can write.
 struct Head {
   std::uint8_t type = 0;
   std::uint8_t flags = 0;
-  std::uint16_t unused = 0;
+  std::uint16_t sender = 0;
   std::uint32_t entries = 0;
-  std::uint64_t sender = 0;
   std::uint64_t term = 0;
   std::uint64_t words[2] = {};
 };
@@ -178,7 +178,7 @@ std::size_t encoded_bytes(const raft_message& message) {
 }
 
 void encode(const raft_message& message, raft_id sender, const MessageNotes& notes, std::byte* to) {
-  Head head{.type = static_cast<std::uint8_t>(message.type), .sender = sender};
+  Head head{.type = static_cast<std::uint8_t>(message.type), .sender = static_cast<std::uint16_t>(sender)};
   unsigned flags = (notes.probe ? kProbe : 0u) | (notes.full ? kFull : 0u);
   std::byte* body = to + sizeof head;
   const auto set = [&](std::uint64_t term, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
@@ -237,6 +237,11 @@ void encode(const raft_message& message, raft_id sender, const MessageNotes& not
   }
   head.flags = static_cast<std::uint8_t>(flags);
   put(to, head);
+}
+
+raft_id sender_of(std::span<const std::byte> message) {
+  Head head;
+  return take(message, head) ? head.sender : 0;
 }
 
 std::optional<DecodedMessage> decode(std::span<const std::byte> from) {

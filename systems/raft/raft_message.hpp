@@ -32,6 +32,8 @@ struct DecodedMessage {
   raft_message message{};  // owns entries, configuration and data, as C-Raft takes them over; without the address
   MessageNotes notes;
 };
+// The replica that has sent the message; 0 if these bytes are none.
+raft_id sender_of(std::span<const std::byte> message);
 // None: these bytes are not a message.
 std::optional<DecodedMessage> decode(std::span<const std::byte> from);
 // Frees what the library has not taken over.

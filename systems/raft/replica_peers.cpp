@@ -50,7 +50,7 @@ std::byte* ReplicaPeers::prepare(raft_id to, std::size_t bytes, MessageOrder ord
   }
   if (!peer.session || peer.calls.size() >= kMostCalls) return nullptr;
   if (order == MessageOrder::in_order && peer.sends_parts) return nullptr;
-  const bool cut = bytes + sizeof(Part) > kPart;
+  const bool cut = bytes > kPart;
   Call& call = new_call();
   call.to = to;
   call.message = ++messages_;
@@ -59,11 +59,9 @@ std::byte* ReplicaPeers::prepare(raft_id to, std::size_t bytes, MessageOrder ord
     call.whole.resize(bytes);
     return call.whole.data();
   }
-  call.request = thread_.allocate(static_cast<std::uint32_t>(sizeof(Part) + bytes));
-  call.request.bytes = static_cast<std::uint32_t>(sizeof(Part) + bytes);
-  const Part part{call.message, 0, bytes, own_};
-  std::memcpy(call.request.data, &part, sizeof part);
-  return call.request.data + sizeof part;
+  call.request = thread_.allocate(static_cast<std::uint32_t>(bytes));
+  call.request.bytes = static_cast<std::uint32_t>(bytes);
+  return call.request.data;
 }
 
 void ReplicaPeers::send(std::uint64_t tag) {
@@ -82,7 +80,7 @@ void ReplicaPeers::send(std::uint64_t tag) {
 void ReplicaPeers::post(Call& call, std::size_t offset) {
   if (!call.whole.empty()) {
     const std::size_t bytes = std::min(call.whole.size() - offset, kPart - sizeof(Part));
-    const Part part{call.message, offset, call.whole.size(), own_};
+    const Part part{.message = call.message, .offset = offset, .total = call.whole.size(), .sender = own_};
     if (offset == 0) call.request = thread_.allocate(kPart);
     std::memcpy(call.request.data, &part, sizeof part);
     std::memcpy(call.request.data + sizeof part, call.whole.data() + offset, bytes);
@@ -121,19 +119,21 @@ void ReplicaPeers::finish(Call& call) {
 }
 
 void ReplicaPeers::take(const RpcRequest& request) {
+  const std::span<const std::byte> data(request.data, request.bytes);
   Part part;
-  std::memcpy(&part, request.data, std::min<std::size_t>(sizeof part, request.bytes));
-  if (request.bytes < sizeof part || part.sender == 0 || part.sender > peers_.size() || part.sender == own_) {
+  const bool cut = data.size() >= sizeof part && data.front() == std::byte{kPartMark};
+  if (cut) std::memcpy(&part, data.data(), sizeof part);
+  const raft_id sender = cut ? part.sender : sender_of(data);
+  if (sender == 0 || sender > peers_.size() || sender == own_) {
     if (MessageBuffer* const response = thread_.response(request.handle, kEmpty)) {
       std::memset(response->data, 0, kEmpty);
       thread_.respond(request.handle);
     }
     return;
   }
-  Peer& peer = peers_[part.sender - 1];
+  Peer& peer = peers_[sender - 1];
   peer.asks.push_back(request.handle);
-  const std::span<const std::byte> data(request.data + sizeof part, request.bytes - sizeof part);
-  if (data.size() == part.total) {
+  if (!cut) {
     io_->receive(data, thread_.now(), Picos(0));
     return io_->write();
   }
@@ -142,7 +142,7 @@ void ReplicaPeers::take(const RpcRequest& request) {
     peer.parts.clear();
   }
   if (part.message != peer.arriving || part.offset != peer.parts.size()) return;
-  peer.parts.insert(peer.parts.end(), data.begin(), data.end());
+  peer.parts.insert(peer.parts.end(), data.begin() + sizeof part, data.end());
   if (peer.parts.size() < part.total) return;
   io_->receive(std::exchange(peer.parts, {}), thread_.now(), Picos(0));
   io_->write();

@@ -37,8 +37,10 @@ class ReplicaPeers final : public RaftNetwork {
   void answer_rest();
 
  private:
-  // In front of each part of a message.
+  // In front of each part of a message that is cut. A whole message begins with its type instead.
   struct Part {
+    std::uint8_t mark = kPartMark;
+    std::uint8_t unused[7] = {};
     std::uint64_t message = 0;
     std::uint64_t offset = 0;
     std::uint64_t total = 0;  // bytes of the message
@@ -74,6 +76,7 @@ class ReplicaPeers final : public RaftNetwork {
   void take(const RpcRequest& request);
   void close(Peer& peer);
 
+  static constexpr std::uint8_t kPartMark = 0xff;
   // Larger messages are cut, so that both ends need no large registered memory.
   static constexpr std::size_t kPart = 64 << 10;
   static constexpr std::size_t kResponse = 64;  // bytes: a result

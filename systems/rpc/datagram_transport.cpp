@@ -14,13 +14,15 @@ const Lane& only_lane(const ThreadSetup& setup) {
 
 }  // namespace
 
-DatagramTransport::DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs)
+DatagramTransport::DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs,
+                                     std::uint32_t alone)
     : cq_(setup.cq),
       queue_{.qp = only_lane(setup).qp,
              .builder = only_lane(setup).builder,
              .depth = setup.operation.tx_depth,
              .signal_every = setup.operation.signal_every},
       inline_bytes_(setup.operation.inline_limit),
+      alone_(alone),
       places_(setup.operation.tx_depth),
       next_place_(&places_[0]),
       room_end_(queue_.depth),

@@ -30,8 +30,9 @@ class DatagramTransport {
     return std::max(kRecvList, operation.recvs_per_descriptor);
   }
   // Uses the first lane of the thread. `bytes`: of the longest packet; `recvs`: of its receive queue, a multiple of
-  // recv_list(), posted at once. Throws Error.
-  DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs);
+  // recv_list(), posted at once. `alone`: up to this many packets are posted one by one, so that BlueFlame can bring
+  // their WQEs to the adapter; more are posted in lists, whose WQEs it fetches. Throws Error.
+  DatagramTransport(const ThreadSetup& setup, std::uint32_t bytes, std::uint32_t recvs, std::uint32_t alone = 1);
   DatagramTransport(const DatagramTransport&) = delete;
   DatagramTransport& operator=(const DatagramTransport&) = delete;
 
@@ -69,7 +70,8 @@ class DatagramTransport {
   // Posts the appended packets. Returns false, with `end` set, if a post failed.
   [[gnu::always_inline]] bool post(RunEnd& end) {
     while (posted_ != next_) {
-      const std::uint64_t length = std::min<std::uint64_t>(next_ - posted_, kSendList);
+      const std::uint64_t appended = next_ - posted_;
+      const std::uint64_t length = appended <= alone_ ? 1 : std::min<std::uint64_t>(appended, kSendList);
       ibv_send_wr* const first = &places_[posted_].wr;
       posted_ += length;
       ibv_send_wr& last = places_[posted_ - 1].wr;
@@ -206,6 +208,7 @@ class DatagramTransport {
   ibv_cq* cq_;
   SendQueue queue_;  // its `room` is not kept, but `room_end_`
   std::uint32_t inline_bytes_;
+  std::uint32_t alone_;
   Ring<Place> places_;      // requests from their append to their post, chained in this order
   Place* next_place_;       // of the next packet
   std::uint64_t next_ = 0;  // its number

@@ -30,6 +30,8 @@ TEST(RaftMessage, KeepsTheFieldsOfShortMessages) {
   auto decoded = decode(encoded(vote));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->message.server_id, 3u);
+  EXPECT_EQ(sender_of(encoded(vote)), 3u);
+  EXPECT_EQ(sender_of({}), 0u);
   const raft_request_vote& v = decoded->message.request_vote;
   EXPECT_EQ(v.term, 9u);
   EXPECT_EQ(v.candidate_id, 2u);

@@ -226,6 +226,35 @@ TEST(Service, WritesARecordWithTheCountersOfTheInterval) {
   EXPECT_THAT(sent, ElementsAre(10, 5, 5));
 }
 
+// More than four packets share a doorbell.
+TEST(Service, PostsUpToFourPacketsOneByOne) {
+  for (const std::size_t calls : {4, 5}) {
+    const std::string file = testing::TempDir() + "/service_posts.jsonl";
+    std::filesystem::remove(file);
+    TestService service;
+    service.client = [&](ServiceThread& thread) {
+      const std::uint16_t session = thread.connect(thread.server());
+      std::vector<MessageBuffer> requests, responses;
+      for (std::size_t i = 0; i < calls; ++i) {
+        requests.push_back(thread.allocate(100));
+        requests[i].bytes = 100;
+        responses.push_back(thread.allocate(100));
+      }
+      std::size_t over = 0;
+      const Continuation done = [](void* count, std::uint64_t, RpcStatus) { ++*static_cast<std::size_t*>(count); };
+      thread.begin_interval();
+      for (std::size_t i = 0; i < calls; ++i) thread.call(session, {kEcho, &requests[i], &responses[i], done, &over});
+      while (over < calls && thread.pass()) {
+      }
+      thread.end_interval();
+    };
+    EXPECT_EQ(service.run({"--out_json_file=" + file}), 0) << service.error;
+    const Results results = read_results(file);
+    ASSERT_THAT(results.records, SizeIs(1));
+    EXPECT_EQ(results.records[0].counters.at(1).events.mmio_doorbells, calls > 4 ? 1u : 0u) << calls;
+  }
+}
+
 TEST(Service, WritesARecordOfARunThatFails) {
   const std::string file = testing::TempDir() + "/failed_service_record.jsonl";
   std::filesystem::remove(file);
