@@ -22,6 +22,15 @@ constexpr std::uint64_t seed_of(std::uint64_t seed, std::uint64_t part) {
   return seed * 0x9e3779b97f4a7c15 + part;
 }
 
+// The core is free again when its thread ends, also by an exception.
+struct FreedAtEnd {
+  explicit FreedAtEnd(sim::SimThread*& place) : core(place) {}
+  FreedAtEnd(const FreedAtEnd&) = delete;
+  FreedAtEnd& operator=(const FreedAtEnd&) = delete;
+  ~FreedAtEnd() { core = nullptr; }
+  sim::SimThread*& core;
+};
+
 }  // namespace
 
 struct SimCluster::Impl {
@@ -133,6 +142,13 @@ int SimCluster::cores() const {
   return impl_->profile.host.cores;
 }
 
+std::optional<int> SimCluster::free_core(int node) const {
+  const auto& places = impl_->machines.at(static_cast<std::size_t>(node)).on_hardware_thread;
+  const auto found = std::ranges::find(places, nullptr);
+  if (found == places.end()) return std::nullopt;
+  return static_cast<int>(found - places.begin());
+}
+
 void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> body) {
   Impl::Machine& machine = impl_->machines.at(static_cast<std::size_t>(node));
   const HostProfile& host = impl_->profile.host;
@@ -141,7 +157,8 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
   sim::SimThread*& place = machine.on_hardware_thread[static_cast<std::size_t>(core)];
   if (place != nullptr) fail("core {} of node {} already has a thread", core, node);
   sim::SimThread& thread = impl_->threads.emplace_back(
-      machine.home, host, [&machine, poll_cost = host.poll_memory, body = std::move(body)](sim::SimThread& self) {
+      machine.home, host, [&machine, &place, poll_cost = host.poll_memory, body = std::move(body)](sim::SimThread& self) {
+        const FreedAtEnd freed{place};
         SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), poll_cost);
         body(sim_node);
       });
@@ -190,6 +207,10 @@ void SimCluster::run() {
 void SimCluster::run(std::function<void()> controller) {
   impl_->controller.emplace(impl_->partitions.front().engine, std::move(controller)).resume();
   run();
+}
+
+void SimCluster::ask_outside(std::function<bool(bool stuck)> ask) {
+  impl_->quanta.ask_outside(std::move(ask));
 }
 
 void SimCluster::expect_threads(bool expected) {

@@ -43,10 +43,12 @@ class SimCluster {
   void make_pollable();
   int nodes() const;
   int cores() const;  // of each node
+  // The first core of the node without a thread that runs; none if all have one.
+  std::optional<int> free_core(int node) const;
 
   // Adds a thread of `node`, pinned to `core`, which runs `body` during run(). Numbers from cores() on are the second
   // hyper-threads of the cores, if the profile has them. Throws Error if the node does not have the core, or if the
-  // core has a thread already.
+  // core has a thread that has not ended.
   void add_thread(int node, int core, std::function<void(SimNode&)> body);
 
   // Faults of a node. Call from an action of at() or the controller, not from a simulated thread.
@@ -72,6 +74,10 @@ class SimCluster {
   // The same beside `controller`, a fiber that runs while no thread does. It starts first and waits with wait_until. If
   // the threads end before it does, it goes on in settle(), or is unwound with the cluster.
   void run(std::function<void()> controller);
+  // For programs outside of the simulation, which act through simulated threads: `ask` is called before each quantum and
+  // may add threads. `stuck`: all threads wait, and no event is left; then it returns true if there is one now, and
+  // run() throws otherwise.
+  void ask_outside(std::function<bool(bool stuck)> ask);
   // While true, the end of all threads does not end run(): more will be added. False at first.
   void expect_threads(bool expected);
   // From the controller: returns at virtual time `when`, as an action of at() would run then.

@@ -64,6 +64,7 @@ ibv_mr* SimProvider::reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, 
   if (begin + length < begin || iova + length < iova) return no_object(EINVAL);
   auto* mr = new SimMr{};
   mr->context = pd->context;
+  mr->space = as_sim(pd->context).space;
   mr->page_bits = (access & IBV_ACCESS_HUGETLB) != 0 ? kHugePageBits : kPageBits;
   mr->translated_by = mr;
   set_translation(*mr, address, length, iova);

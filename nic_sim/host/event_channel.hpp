@@ -30,6 +30,11 @@ class EventQueue {
 
   // Readable while an event has arrived and was not consumed; -1: there is none.
   int fd() const { return fd_; }
+  // Shows events by this eventfd of a program from now on, which the queue owns.
+  void show_by(int fd) {
+    close();
+    fd_ = fd;
+  }
   // Events that arrive later signal nothing.
   void close() {
     if (fd_ >= 0) ::close(fd_);

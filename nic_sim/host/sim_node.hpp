@@ -17,6 +17,7 @@ class SimNode {
   // `poll_cost`: CPU time of polling one line of watched memory. `lines`: shared by the threads of the node.
   SimNode(sim::SimThread& thread, sim::MemoryWatch& memory, sim::SharedLines& lines, Picos poll_cost)
       : thread_(&thread), memory_(&memory), lines_(&lines), poll_cost_(poll_cost) {}
+  sim::SimThread& thread() const { return *thread_; }
   Picos now() const { return thread_->clock(); }
   void idle() const { thread_->idle(); }
   void idle_until(Picos when) const { thread_->idle(when); }

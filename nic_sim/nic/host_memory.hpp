@@ -56,9 +56,13 @@ class HostMemory {
 
   // DMA access to a program's memory, at an address inside a region. The only place that does this.
   static void read(const Region& region, std::uint64_t address, std::byte* to, std::uint64_t bytes) {
+    if (region.space != nullptr) [[unlikely]]
+      return region.space->read(region.at(address), to, bytes);
     std::memcpy(to, region.at(address), bytes);
   }
   static void write(const Region& region, std::uint64_t address, const std::byte* from, std::uint64_t bytes) {
+    if (region.space != nullptr) [[unlikely]]
+      return region.space->write(region.at(address), from, bytes);
     std::memcpy(region.at(address), from, bytes);
   }
 

@@ -26,6 +26,18 @@ namespace verbscope::sim {
 
 class Nic;
 
+// The memory of another process, to which the simulated adapter has access.
+class AddressSpace {
+ public:
+  AddressSpace() = default;
+  AddressSpace(const AddressSpace&) = delete;
+  AddressSpace& operator=(const AddressSpace&) = delete;
+  virtual ~AddressSpace() = default;
+  // Bytes that the process has unmapped read as zeros, and cannot be written.
+  virtual void read(const void* from, std::byte* to, std::uint64_t bytes) const = 0;
+  virtual void write(void* to, const std::byte* from, std::uint64_t bytes) const = 0;
+};
+
 // The doorbell registers of a context, and a lock for each. mlx4 has one register, locked for BlueFlame only (rdma-core
 // 44, providers/mlx4/qp.c).
 struct SimDoorbells {
@@ -47,6 +59,7 @@ struct SimContext : verbs_context {
   std::uint32_t recvs_per_descriptor = 1;   // of UD QPs that are created later
   int open_objects = 0;
   EventQueue<ibv_async_event> async_events;
+  const AddressSpace* space = nullptr;  // of the memory that its program registers; null: this process's own
 };
 
 struct SimTd;
@@ -82,6 +95,7 @@ struct Region {
   int access;
   SimMr* translated_by;  // null: a window that is not bound
   bool is_window;
+  const AddressSpace* space;  // of `memory`; null: this process's own
 
   // True if [address, address + size) is inside.
   bool holds(std::uint64_t address, std::uint64_t size) const {

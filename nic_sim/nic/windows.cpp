@@ -30,6 +30,7 @@ ibv_wc_status bind(const HostMemory& memory, SimQp& qp, const SendWqe& wqe) {
     window->begin = wqe.remote_address;
     window->bytes = wqe.compare;
     window->memory = region->at(wqe.remote_address);
+    window->space = region->space;
     window->owner = again ? static_cast<const void*>(qp.pd) : &qp;
     window->access = static_cast<int>(wqe.operand);
     window->translated_by = region->translated_by;

@@ -81,10 +81,13 @@ bool Quanta::begin_next() {
   for (const LogicalProcess* process : processes_) {
     if (process->error) std::rethrow_exception(process->error);
   }
+  if (outside_) outside_(false);
   if (all_ended() && !settling_until_) return false;
   std::int64_t next = next_time();
   if (settling_until_ && next >= settling_until_->count()) return false;
   for (; !actions_.empty() && actions_.begin()->first.count() <= next; next = next_time()) run_next_action();
+  while (next == Engine::kNever && outside_ && outside_(true)) next = next_time();
+  if (all_ended() && !settling_until_) return false;  // outside, the last one has ended
   if (next == Engine::kNever) {
     fail("simulation at {:.3f} us: all threads wait, and no event is left", to_seconds(now()) * 1e6);
   }

@@ -73,6 +73,10 @@ class Quanta {
   // thread may call this only if the cluster has a single partition: otherwise throws Error.
   void at(Picos when, std::function<void()> action);
 
+  // `ask` is called before each quantum, for what comes from outside of the simulation: it may add threads and events.
+  // `stuck`: all threads wait, and no event is left; then it returns true if there is one now.
+  void ask_outside(std::function<bool(bool stuck)> ask) { outside_ = std::move(ask); }
+
   // Runs until all threads have ended; with several partitions, until the end of the quantum in which the last one
   // ended. Rethrows exceptions of threads. Throws Error if all threads wait and no event is left.
   void run();
@@ -98,6 +102,7 @@ class Quanta {
   std::size_t threads_;
   Collect collect_;
   std::multimap<Picos, std::function<void()>> actions_;
+  std::function<bool(bool stuck)> outside_;
   bool in_quantum_ = false;
   std::optional<Picos> settling_until_;
   std::exception_ptr error_;  // thrown when a quantum should have begun

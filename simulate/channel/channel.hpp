@@ -1,0 +1,74 @@
+// The memory that the simulator shares with the programs it runs. Each thread of a program has a channel, over which it
+// and the simulator take turns: the thread hands over a request, and waits until the simulator hands back the answer.
+// Only the owner of the turn touches the channel's other members.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+
+namespace verbscope::simulate {
+
+// Environment of the programs: the path of the shared memory, and the number of the program's node.
+inline constexpr const char* kMemoryVariable = "VERBSCOPE_SIMULATION";
+inline constexpr const char* kNodeVariable = "VERBSCOPE_SIMULATION_NODE";
+
+inline constexpr std::size_t kMaxThreads = 512;
+// Room for a request: a list of 4096 work requests with an SGE each. Pages that are not used take no memory.
+inline constexpr std::size_t kMessageBytes = 1 << 20;
+
+enum class Turn : std::uint32_t {
+  nobody,  // no thread has the channel
+  taken,   // a thread prepares its first request
+  simulator,
+  program
+};
+
+struct alignas(64) Channel {
+  std::atomic<Turn> turn;
+  std::int32_t process;  // ids of the thread for the operating system
+  std::int32_t thread;
+  std::int32_t node;
+  // Of a request.
+  std::uint32_t operation;       // an Operation
+  std::int64_t spent_ps;         // virtual time for which the thread has worked since the last answer
+  // Of an answer.
+  std::int64_t now_ps;           // virtual time of the thread
+  std::uint32_t signal;          // that the thread raises; 0: none
+  std::uint32_t bytes;           // of the message
+  alignas(64) std::array<std::byte, kMessageBytes> message;
+};
+
+struct SharedMemory {
+  std::uint32_t version;         // kVersion: simulator and library are of one build
+  std::uint32_t nodes;
+  double tsc_mhz;                // rate of the virtual time stamp counter
+  alignas(64) std::atomic<std::uint32_t> requests;  // counts requests; a futex
+  std::atomic<std::uint32_t> sleeping;              // the simulator waits for `requests` to change
+  std::array<Channel, kMaxThreads> channels;
+};
+
+inline constexpr std::uint32_t kVersion = 1;
+
+// Waits until `word` differs from `value`, a signal arrives, or `limit` has passed (null: no limit).
+template <class Word>
+void futex_wait(std::atomic<Word>& word, Word value, const timespec* limit = nullptr) {
+  static_assert(sizeof word == 4);
+  syscall(SYS_futex, &word, FUTEX_WAIT, static_cast<std::uint32_t>(value), limit, nullptr, 0);
+}
+template <class Word>
+void futex_wake(std::atomic<Word>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+inline void relax_cpu() {
+  __builtin_ia32_pause();
+}
+
+}  // namespace verbscope::simulate

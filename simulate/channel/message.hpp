@@ -1,0 +1,152 @@
+// What a program's thread asks of the simulator, and how arguments and results are laid out in the channel: values one
+// behind the other, as in memory, because both ends are of one build.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+namespace verbscope::simulate {
+
+// Pointers of verbs objects travel as numbers: `handle` of the object's libibverbs structure.
+enum class Operation : std::uint32_t {
+  begin,  // the first request of a thread
+  end,    // the thread ends: there is no answer
+  spend,  // time has passed
+  sleep_until,
+  wait_outside,  // for file descriptors, children and other threads
+  notify,        // those that wait_outside
+  set_alarm,
+  open_device,
+  close_device,
+  query_device,
+  query_port,
+  query_gid,
+  query_pkey,
+  query_clock,
+  alloc_pd,
+  dealloc_pd,
+  alloc_td,
+  dealloc_td,
+  alloc_parent_domain,
+  reg_mr,
+  rereg_mr,
+  dereg_mr,
+  alloc_mw,
+  dealloc_mw,
+  bind_mw,
+  create_channel,
+  destroy_channel,
+  get_cq_event,
+  create_cq,
+  resize_cq,
+  destroy_cq,
+  create_srq,
+  modify_srq,
+  query_srq,
+  destroy_srq,
+  create_qp,
+  modify_qp,
+  query_qp,
+  destroy_qp,
+  create_ah,
+  destroy_ah,
+  get_async_event,
+  post_send,
+  post_recv,
+  post_srq_recv,
+  poll_cq,
+  start_poll,
+  next_poll,
+  end_poll,
+  req_notify_cq,
+  count
+};
+
+// Appends values to a message.
+class Writer {
+ public:
+  explicit Writer(std::span<std::byte> room) : at_(room.data()), left_(room.size()), size_(room.size()) {}
+
+  template <class T>
+  void put(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    put_bytes(&value, sizeof value);
+  }
+  void put_bytes(const void* from, std::size_t bytes) {
+    if (bytes > left_) {
+      full_ = true;
+      return;
+    }
+    if (bytes > 0) std::memcpy(at_, from, bytes);
+    at_ += bytes;
+    left_ -= bytes;
+  }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(size_ - left_); }
+  // Something did not fit and was left out.
+  bool full() const { return full_; }
+
+ private:
+  std::byte* at_;
+  std::size_t left_;
+  std::size_t size_;
+  bool full_ = false;
+};
+
+// Takes values from a message. What is beyond its end reads as zeros.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> message) : at_(message.data()), left_(message.size()) {}
+
+  template <class T>
+  T get() {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value{};
+    if (sizeof value > left_) return value;
+    std::memcpy(static_cast<void*>(&value), at_, sizeof value);
+    skip(sizeof value);
+    return value;
+  }
+  template <class T>
+  void get_into(T& value) {
+    value = get<T>();
+  }
+  // The next bytes, where they are; fewer if the message ends.
+  std::span<const std::byte> bytes(std::size_t count) {
+    const std::span<const std::byte> found(at_, count < left_ ? count : left_);
+    skip(found.size());
+    return found;
+  }
+
+ private:
+  void skip(std::size_t bytes) {
+    at_ += bytes;
+    left_ -= bytes;
+  }
+  const std::byte* at_;
+  std::size_t left_;
+};
+
+// A work request in a message, followed by its SGEs or, if they are inline, by their bytes.
+struct SendMessage {
+  ibv_send_wr wr;  // without pointers
+  std::uint32_t ah;  // of a datagram
+  std::uint32_t mw;  // of a binding
+  std::uint32_t mr;
+  std::uint32_t inline_bytes;
+};
+struct RecvMessage {
+  std::uint64_t wr_id;
+  std::int32_t num_sge;
+};
+
+// A completion of an extended CQ.
+struct ExtendedCompletion {
+  ibv_wc wc;
+  std::uint64_t timestamp;
+};
+
+}  // namespace verbscope::simulate

@@ -1,0 +1,81 @@
+// A process of a program in the simulation: its memory, and its verbs objects by the numbers that it knows.
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/fd.hpp"
+#include "common/units.hpp"
+#include "nic_sim/nic/objects.hpp"
+#include "nic_sim/device/provider.hpp"
+
+namespace verbscope::simulate {
+
+// The memory of a process, by process_vm_readv(2) and process_vm_writev(2).
+class ProcessMemory final : public sim::AddressSpace {
+ public:
+  explicit ProcessMemory(int process) : process_(process) {}
+  void read(const void* from, std::byte* to, std::uint64_t bytes) const override;
+  void write(void* to, const std::byte* from, std::uint64_t bytes) const override;
+  // False if the kernel does not let this process access the memory of that one.
+  bool accessible(const void* place) const;
+
+ private:
+  int process_;
+};
+
+enum class Kind : std::uint8_t { context, pd, td, mr, mw, channel, cq, srq, qp, ah };
+
+class Process {
+ public:
+  // Throws Error if the process has ended.
+  Process(int id, int node, sim::SimProvider& provider);
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  int id() const { return id_; }
+  int node() const { return node_; }
+  sim::SimProvider& provider() { return provider_; }
+  const ProcessMemory& memory() const { return memory_; }
+  bool alive() const;
+  // A copy of the process's file descriptor; -1 and errno.
+  int copy_fd(int fd) const;
+
+  // The number of a new object.
+  std::uint32_t add(Kind kind, void* object);
+  // Null if the process has no such object of this kind.
+  template <class Object>
+  Object* find(Kind kind, std::uint32_t handle) const {
+    return handle == 0 || handle > objects_.size() || objects_[handle - 1].kind != kind
+               ? nullptr
+               : static_cast<Object*>(objects_[handle - 1].object);
+  }
+  void remove(std::uint32_t handle);
+  // The process has ended, or begins again by exec(2): destroys its objects.
+  void destroy_objects();
+
+  Picos alarm = Picos::max();  // virtual time of its next SIGALRM
+  Picos alarm_interval{0};     // until the one after that; 0: none
+  bool buried = false;         // it has ended, and its objects are destroyed
+
+ private:
+  struct Entry {
+    Kind kind;
+    void* object;  // null: the number is free
+  };
+  int destroy(const Entry& entry);
+
+  int id_;
+  int node_;
+  sim::SimProvider& provider_;
+  ProcessMemory memory_;
+  Fd pidfd_;
+  std::vector<Entry> objects_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace verbscope::simulate

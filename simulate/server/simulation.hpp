@@ -1,0 +1,69 @@
+// A simulated cluster whose nodes run programs of the operating system.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include "nic_sim/cluster.hpp"
+#include "simulate/channel/channel.hpp"
+#include "simulate/server/process.hpp"
+#include "simulate/server/program_thread.hpp"
+#include "simulate/server/station.hpp"
+
+namespace verbscope::simulate {
+
+struct SimulationOptions {
+  int nodes = 2;
+  std::uint64_t seed = 1;
+  Picos start_gap{100'000'000'000};        // of virtual time, between the starts of one node's programs and the next's
+  std::int64_t silence_ns = 200'000;  // CPU time of a thread without a call, after which it counts as silent
+};
+
+class Simulation {
+ public:
+  // `memory`: shared with the programs. `stop` ends run().
+  Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options, std::stop_token stop);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  // Until all programs have ended. `launched`: the processes that were started, which begin by themselves.
+  void run(const std::vector<pid_t>& launched);
+
+  SimCluster& cluster() { return cluster_; }
+  const Silences& silences() const { return silences_; }
+
+ private:
+  bool ask(bool stuck);
+  // Waits until each of the processes has begun, or has ended without.
+  void await(const std::vector<pid_t>& launched);
+  // Takes in threads that have come. True if any has.
+  bool admit();
+  void admit(Channel& channel);
+  Process& process_of(const Channel& channel);
+  // Lets threads go on that have come back. True if any has.
+  bool let_return();
+  // Cleans up after processes that have ended. True if any has.
+  bool bury();
+  bool let_outside_look();
+  bool any_alive() const;
+
+  SharedMemory& memory_;
+  SimulationOptions options_;
+  SimCluster cluster_;
+  Station station_;
+  Silences silences_;
+  std::deque<std::unique_ptr<Process>> processes_;
+  std::deque<std::unique_ptr<ProgramThread>> threads_;
+  std::array<ProgramThread*, kMaxThreads> of_channel_{};
+  std::vector<std::uint32_t> begun_;  // nodes whose first program has begun
+  std::uint64_t asked_ = 0;
+};
+
+}  // namespace verbscope::simulate

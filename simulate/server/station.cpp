@@ -1,0 +1,92 @@
+#include "simulate/server/station.hpp"
+
+#include <fcntl.h>
+#include <sys/types.h>
+
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+namespace verbscope::simulate {
+namespace {
+
+constexpr std::int64_t kNanos = 1'000'000'000;
+constexpr int kSpins = 400;                       // before the first look at the thread, each about 20 ns
+constexpr std::int64_t kLookNs = 50'000;          // between looks
+constexpr std::int64_t kBlockedNs = 2'000'000;    // asleep without CPU time for so long: blocked
+
+std::int64_t real_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * kNanos + now.tv_nsec;
+}
+
+// CPU time of a process; -1 if it is gone.
+std::int64_t cpu_ns_of(int process) {
+  clockid_t clock{};
+  timespec used{};
+  if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &used) != 0) return -1;
+  return used.tv_sec * kNanos + used.tv_nsec;
+}
+
+// The state of a thread as /proc tells it, such as R or S; X if it is gone.
+char state_of(int process, int thread) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/task/%d/stat", process, thread);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 'X';
+  char text[512];
+  const ssize_t length = ::read(fd, text, sizeof text - 1);
+  close(fd);
+  text[length > 0 ? length : 0] = '\0';
+  const char* const end = std::strrchr(text, ')');  // the name before it may have any characters
+  return end == nullptr || end[1] == '\0' || end[2] == '\0' ? 'X' : end[2];
+}
+
+}  // namespace
+
+void Station::give(Channel& channel) const {
+  channel.turn.store(Turn::program, std::memory_order_release);
+  futex_wake(channel.turn);
+}
+
+void Station::sleep(std::uint32_t seen, std::int64_t limit_ns) {
+  const timespec limit{.tv_sec = 0, .tv_nsec = limit_ns};
+  memory_.sleeping.store(1, std::memory_order_seq_cst);
+  if (memory_.requests.load(std::memory_order_seq_cst) == seen) futex_wait(memory_.requests, seen, &limit);
+  memory_.sleeping.store(0, std::memory_order_relaxed);
+}
+
+void Station::wait_for_news() {
+  if (memory_.requests.load(std::memory_order_acquire) == seen_) sleep(seen_, 1'000'000);
+}
+
+Conduct Station::watch(const Channel& channel) {
+  const auto asks = [&channel] { return channel.turn.load(std::memory_order_acquire) != Turn::program; };
+  for (int i = 0; i < kSpins; ++i) {
+    if (asks()) return Conduct::asks;
+    relax_cpu();
+  }
+  std::int64_t cpu = -1, idle_since = 0;
+  std::int64_t silent_from = -1;
+  while (!stopped()) {
+    const std::uint32_t seen = memory_.requests.load(std::memory_order_seq_cst);
+    if (asks()) return Conduct::asks;
+    const std::int64_t used = cpu_ns_of(channel.process);
+    if (silent_from < 0) silent_from = used;
+    if (used >= 0 && used - silent_from > silence_ns_) return asks() ? Conduct::asks : Conduct::silent;
+    if (used < 0 || used == cpu) {
+      const char state = state_of(channel.process, channel.thread);
+      if (state == 'X' || state == 'Z') return asks() ? Conduct::asks : Conduct::gone;
+      if (idle_since == 0 || state == 'R') idle_since = real_ns();
+      if (real_ns() - idle_since > kBlockedNs) return asks() ? Conduct::asks : Conduct::blocked;
+    } else {
+      idle_since = 0;
+    }
+    cpu = used;
+    sleep(seen, kLookNs);
+  }
+  return Conduct::gone;
+}
+
+}  // namespace verbscope::simulate

@@ -1,0 +1,50 @@
+// Where the simulator waits, in real time, for the programs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <stop_token>
+
+#include "simulate/channel/channel.hpp"
+
+namespace verbscope::simulate {
+
+// What a thread that has the turn does.
+enum class Conduct {
+  asks,     // it has handed over a request
+  silent,   // it works without calls for longer than its limit: it watches memory
+  blocked,  // it sleeps in the operating system
+  gone      // its process has ended
+};
+
+class Station {
+ public:
+  // `silence_ns`: CPU time without a call after which a thread counts as silent. `stop`: ends every wait.
+  Station(SharedMemory& memory, std::int64_t silence_ns, std::stop_token stop)
+      : memory_(memory), silence_ns_(silence_ns), stop_(std::move(stop)) {}
+  Station(const Station&) = delete;
+  Station& operator=(const Station&) = delete;
+
+  // Hands the turn to the thread.
+  void give(Channel& channel) const;
+  // Waits until the thread that has the turn asks, or shows that it will not soon.
+  Conduct watch(const Channel& channel);
+  // True if a request has arrived, or a thread has come, since the last call.
+  bool has_news() {
+    const std::uint32_t now = memory_.requests.load(std::memory_order_acquire);
+    return now != std::exchange(seen_, now);
+  }
+  // Waits for news, at most for a millisecond.
+  void wait_for_news();
+  bool stopped() const { return stop_.stop_requested(); }
+
+ private:
+  void sleep(std::uint32_t seen, std::int64_t limit_ns);
+
+  SharedMemory& memory_;
+  std::int64_t silence_ns_;
+  std::stop_token stop_;
+  std::uint32_t seen_ = 0;
+};
+
+}  // namespace verbscope::simulate
