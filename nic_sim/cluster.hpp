@@ -74,8 +74,8 @@ class SimCluster {
   // The same beside `controller`, a fiber that runs while no thread does. It starts first and waits with wait_until. If
   // the threads end before it does, it goes on in settle(), or is unwound with the cluster.
   void run(std::function<void()> controller);
-  // For programs outside of the simulation, which act through simulated threads: `ask` is called before each quantum and
-  // may add threads. `stuck`: all threads wait, and no event is left; then it returns true if there is one now, and
+  // For programs outside of the simulation, which act through simulated threads: `ask` is called before each quantum
+  // and may add threads. `stuck`: all threads wait, and no event is left; then it returns true if there is one now, and
   // run() throws otherwise.
   void ask_outside(std::function<bool(bool stuck)> ask);
   // While true, the end of all threads does not end run(): more will be added. False at first.

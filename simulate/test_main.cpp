@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   std::stop_source stop;
   SimulationOptions options;
   options.nodes = int(commands.size());
-  Simulation sim(*memory, load_profile(argv[1]), options, stop.get_token());
+  Simulation sim(*memory, load_profile(argv[1]), options, stop.get_token(), [] {});
   try { sim.run(pids); } catch (const std::exception& e) { fprintf(stderr, "error: %s\n", e.what()); }
   fprintf(stderr, "virtual %.3f ms, silent %lu blocked %lu events %lu\n", double(sim.cluster().now().count()) / 1e9, sim.silences().silent, sim.silences().blocked, sim.cluster().events_run());
   for (pid_t p : pids) { int st; waitpid(p, &st, 0); if (st) fprintf(stderr, "%d: status %x\n", p, st); }

@@ -76,8 +76,8 @@ std::pair<Fd, Fd> make_pipe() {
 }
 
 Child::Child(const std::vector<std::string>& arguments, OutputHook on_stdout,
-             const std::vector<std::string>& environment, Fd input)
-    : on_stdout_(std::move(on_stdout)) {
+             const std::vector<std::string>& environment, Fd input, OutputHook on_stderr)
+    : on_stdout_(std::move(on_stdout)), on_stderr_(std::move(on_stderr)) {
   if (access(arguments[0].c_str(), X_OK) != 0) fail("cannot start {}: {}", arguments[0], errno_text(errno));
   auto [stdout_read, stdout_write] = make_pipe();
   auto [stderr_read, stderr_write] = make_pipe();
@@ -146,7 +146,7 @@ void Child::add_tail_line(std::string line) {
   if (tail_.size() > kTailLines) tail_.pop_front();
 }
 
-void Child::read_stream(Fd& stream, std::string& partial, bool is_stdout) {
+void Child::read_stream(Fd& stream, std::string& partial, const OutputHook& hook) {
   // Bounded, so that a child that never stops writing cannot delay the harness past its deadline.
   for (int round = 0; round < 64; ++round) {
     char buffer[4096];
@@ -157,7 +157,7 @@ void Child::read_stream(Fd& stream, std::string& partial, bool is_stdout) {
       return;
     }
     const std::string_view chunk(buffer, static_cast<std::size_t>(got));
-    if (is_stdout && on_stdout_) on_stdout_(chunk);
+    if (hook) hook(chunk);
     for (const char c : chunk) {
       if (c == '\n') {
         add_tail_line(std::exchange(partial, {}));
@@ -169,8 +169,8 @@ void Child::read_stream(Fd& stream, std::string& partial, bool is_stdout) {
 }
 
 void Child::drain() {
-  if (stdout_.get() >= 0) read_stream(stdout_, stdout_partial_, true);
-  if (stderr_.get() >= 0) read_stream(stderr_, stderr_partial_, false);
+  if (stdout_.get() >= 0) read_stream(stdout_, stdout_partial_, on_stdout_);
+  if (stderr_.get() >= 0) read_stream(stderr_, stderr_partial_, on_stderr_);
 }
 
 void Child::reap() {

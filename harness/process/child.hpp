@@ -23,14 +23,16 @@ class Child {
   using OutputHook = std::function<void(std::string_view)>;
 
   // Starts arguments[0] (a path) in its own process group. Standard input is `input`, or /dev/null. The child is killed
-  // when the thread that started it ends, even by SIGKILL. `on_stdout` receives standard output as it arrives;
-  // `environment` ("NAME=value") is added to this process's own. Throws "cannot start PATH: reason".
+  // when the thread that started it ends, even by SIGKILL. `on_stdout` and `on_stderr` receive its output as it
+  // arrives; `environment` ("NAME=value") is added to this process's own. Throws "cannot start PATH: reason".
   explicit Child(const std::vector<std::string>& arguments, OutputHook on_stdout = {},
-                 const std::vector<std::string>& environment = {}, Fd input = {});
+                 const std::vector<std::string>& environment = {}, Fd input = {}, OutputHook on_stderr = {});
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child();
 
+  // Its process id, which belongs to no other process while it runs.
+  int id() const { return pid_; }
   bool running() const { return running_; }
   // True if the exit status was 0. Valid after the end.
   bool succeeded() const;
@@ -52,12 +54,12 @@ class Child {
 
  private:
   friend class ChildWaiter;
-  void read_stream(Fd& stream, std::string& partial, bool is_stdout);
+  void read_stream(Fd& stream, std::string& partial, const OutputHook& hook);
   void add_tail_line(std::string line);
   void drain();
   void reap();
 
-  OutputHook on_stdout_;
+  OutputHook on_stdout_, on_stderr_;
   int pid_ = -1;
   Fd pidfd_, stdout_, stderr_;
   std::string stdout_partial_, stderr_partial_;

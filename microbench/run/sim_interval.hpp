@@ -14,6 +14,7 @@
 #include "microbench/run/call_counter.hpp"
 #include "microbench/run/report.hpp"
 #include "nic_sim/cluster.hpp"
+#include "nic_sim/node_counts.hpp"
 #include "nic_sim/profile/profile.hpp"
 
 namespace verbscope {
@@ -50,19 +51,11 @@ class SimInterval {
   CounterReport driver_counters(std::size_t node, const CallCounter& counter) const;
 
  private:
-  struct NodeCounts {
-    PcieCounts pcie;
-    NicCounts nic;
-    std::optional<EthernetCounts> ethernet;
-    std::uint64_t deepest_queue = 0;
-    UsageTimes usage;
-    Picos busy{0};  // CPU time of its threads
-    std::uint64_t armed = 0;
-  };
   struct Moment {
     Picos time{0};
     std::vector<NodeCounts> nodes;
-    driver::Summary driver{};  // if it counts
+    std::vector<std::uint64_t> armed;  // by node
+    driver::Summary driver{};          // if it counts
   };
 
   Moment counts() const;

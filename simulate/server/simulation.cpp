@@ -22,11 +22,13 @@ bool has_ended(pid_t child) {
 
 }  // namespace
 
-Simulation::Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options, std::stop_token stop)
+Simulation::Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options, std::stop_token stop,
+                       std::function<void()> look)
     : memory_(memory),
       options_(options),
       cluster_(profile, options.nodes, options.seed),
-      station_(memory, options.silence_ns, std::move(stop)) {
+      station_(memory, options.silence_ns, std::move(stop)),
+      look_(std::move(look)) {
   cluster_.ask_outside([this](bool stuck) { return ask(stuck); });
 }
 
@@ -55,14 +57,16 @@ void Simulation::await(const std::vector<pid_t>& launched) {
 
 bool Simulation::ask(bool stuck) {
   if (station_.stopped()) throw InterruptedError("interrupted");
-  const bool look = ++asked_ % kQuantaBetweenLooks == 0;
+  const bool check_processes = ++asked_ % kQuantaBetweenLooks == 0;
+  now_ps_.store(cluster_.now().count(), std::memory_order_relaxed);
+  look_();
   bool any = false;
-  if (stuck || look || station_.has_news()) {
+  if (stuck || check_processes || station_.has_news()) {
     const bool came = admit(), returned = let_return();
     any = came || returned;
   }
-  if (stuck || look) any = bury() || any;
-  if ((stuck || look) && !any_alive()) {
+  if (stuck || check_processes) any = bury() || any;
+  if ((stuck || check_processes) && !any_alive()) {
     cluster_.expect_threads(false);
     return false;
   }

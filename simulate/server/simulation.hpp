@@ -27,8 +27,9 @@ struct SimulationOptions {
 
 class Simulation {
  public:
-  // `memory`: shared with the programs. `stop` ends run().
-  Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options, std::stop_token stop);
+  // `memory`: shared with the programs. `stop` ends run(). `look` is called between events of the simulation.
+  Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options, std::stop_token stop,
+             std::function<void()> look);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -38,6 +39,8 @@ class Simulation {
 
   SimCluster& cluster() { return cluster_; }
   const Silences& silences() const { return silences_; }
+  // Virtual time so far, picoseconds. Thread-safe.
+  std::int64_t now_ps() const { return now_ps_.load(std::memory_order_relaxed); }
 
  private:
   bool ask(bool stuck);
@@ -64,6 +67,8 @@ class Simulation {
   std::array<ProgramThread*, kMaxThreads> of_channel_{};
   std::vector<std::uint32_t> begun_;  // nodes whose first program has begun
   std::uint64_t asked_ = 0;
+  std::function<void()> look_;
+  std::atomic<std::int64_t> now_ps_ = 0;
 };
 
 }  // namespace verbscope::simulate
