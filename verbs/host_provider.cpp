@@ -220,4 +220,12 @@ int HostProvider::destroy_ah(ibv_ah* ah) {
   return ibv_destroy_ah(ah);
 }
 
+int HostProvider::attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
+  return ibv_attach_mcast(qp, gid, lid);
+}
+
+int HostProvider::detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
+  return ibv_detach_mcast(qp, gid, lid);
+}
+
 }  // namespace verbscope

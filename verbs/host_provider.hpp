@@ -45,6 +45,8 @@ class HostProvider final : public Provider {
   int destroy_qp(ibv_qp* qp) override;
   ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) override;
   int destroy_ah(ibv_ah* ah) override;
+  int attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) override;
+  int detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) override;
 };
 
 }  // namespace verbscope

@@ -130,6 +130,9 @@ class Provider {
   virtual int destroy_qp(ibv_qp* qp) = 0;
   virtual ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) = 0;
   virtual int destroy_ah(ibv_ah* ah) = 0;
+  // UD. While it is attached to a group, a QP cannot be destroyed (EBUSY).
+  virtual int attach_mcast(ibv_qp* /*qp*/, const ibv_gid* /*gid*/, std::uint16_t /*lid*/) { return EOPNOTSUPP; }
+  virtual int detach_mcast(ibv_qp* /*qp*/, const ibv_gid* /*gid*/, std::uint16_t /*lid*/) { return EOPNOTSUPP; }
 
  private:
   ProviderObserver* observer_ = nullptr;

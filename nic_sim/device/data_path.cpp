@@ -117,6 +117,15 @@ void write_remote(SendWqe& wqe, const ibv_send_wr& wr) {
   }
 }
 
+// A datagram to a multicast group. Receivers drop it if it names another QP than all that are attached.
+[[gnu::noinline]] void write_group(SendWqe& wqe, const MulticastGroup& group) {
+  constexpr std::uint32_t kNoQp = 0;
+  wqe.operand = group.subnet_prefix;
+  wqe.compare = group.interface_id;
+  wqe.rkey = group.lid;
+  if (wqe.target_qp != kMulticastQp) wqe.target_qp = kNoQp;
+}
+
 // Assigns the WQE's place in the send queue.
 void place(SendQueue& queue, SendWqe& wqe) {
   if (queue.slot_bytes > 0) {
@@ -158,6 +167,8 @@ void place(SendQueue& queue, SendWqe& wqe) {
     wqe.target_qp = wr.wr.ud.remote_qpn;
     // A controlled Q_Key selects the QP's own: InfiniBand Architecture Specification 1.3, volume 1, section 10.2.4.
     wqe.qkey = (wr.wr.ud.remote_qkey >> 31) != 0 ? qp.qkey : wr.wr.ud.remote_qkey;
+    if (ah.node == kEveryNode) [[unlikely]]
+      write_group(wqe, ah.group);
   } else {
     wqe.target_node = qp.peer_node;
     wqe.global = qp.global;

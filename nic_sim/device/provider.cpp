@@ -112,10 +112,15 @@ ibv_pd* SimProvider::alloc_parent_domain(ibv_pd* pd, ibv_td* td) {
 std::optional<SimProvider::Path> SimProvider::resolve(const ibv_ah_attr& attr) const {
   if (attr.port_num < 1 || attr.port_num > nic_.profile().wire.ports) return std::nullopt;
   const LinkType link = nic_.profile().wire.link_type;
-  Path path{.node = 0, .global = GlobalHeader::none};
+  Path path{.node = 0, .global = GlobalHeader::none, .group = {}};
   if (attr.is_global != 0) {
     path.global = header_of_gid(link, attr.grh.sgid_index);
     if (path.global == GlobalHeader::none) return std::nullopt;
+    if (is_multicast_gid(attr.grh.dgid)) {
+      const auto group = group_of(link, attr.grh.dgid, attr.dlid);
+      if (!group || (attr.grh.dgid.raw[0] != 0xff) != has_ipv4_address(path.global)) return std::nullopt;
+      return Path{.node = kEveryNode, .global = path.global, .group = *group};
+    }
     const auto named = node_of(path.global, attr.grh.dgid);
     if (!named) return std::nullopt;
     path.node = *named;
@@ -133,6 +138,7 @@ ibv_ah* SimProvider::create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   ah->context = pd->context;
   ah->pd = pd;
   ah->node = path->node;
+  ah->group = path->group;
   ah->port = static_cast<std::uint8_t>(attr->port_num - 1);
   ah->global = path->global;
   ah->priority = priority_of(nic_.profile().wire.link_type, *attr);
@@ -144,6 +150,18 @@ int SimProvider::destroy_ah(ibv_ah* ah) {
   --as_sim(ah->pd).users;
   delete static_cast<SimAh*>(ah);
   return 0;
+}
+
+// As the kernel, which refuses a group that is none, and to detach a QP that is not attached (ib_attach_mcast,
+// ib_uverbs_detach_mcast).
+int SimProvider::attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
+  const auto group = group_of(nic_.profile().wire.link_type, *gid, lid);
+  return group && qp->qp_type == IBV_QPT_UD ? nic_.groups().attach(*group, as_sim(qp)) : EINVAL;
+}
+
+int SimProvider::detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
+  const auto group = group_of(nic_.profile().wire.link_type, *gid, lid);
+  return group && nic_.groups().detach(*group, as_sim(qp)) ? 0 : EINVAL;
 }
 
 }  // namespace verbscope::sim

@@ -82,15 +82,18 @@ class SimProvider : public Provider {
   int destroy_qp(ibv_qp* qp) override;
   ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) override;
   int destroy_ah(ibv_ah* ah) override;
+  int attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) override;
+  int detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) override;
 
  private:
   // The target of an address handle, and the header that names it.
   struct Path {
-    std::uint32_t node;
+    std::uint32_t node;  // kEveryNode: the group
     GlobalHeader global;
+    MulticastGroup group;
   };
 
-  // None if the attributes name no node.
+  // None if the attributes name neither a node nor a multicast group.
   std::optional<Path> resolve(const ibv_ah_attr& attr) const;
   // Charges the running thread for registering memory.
   void spend_on_registration(std::uint64_t begin, std::size_t length);

@@ -156,7 +156,10 @@ bool SimProvider::acceptable(const ibv_qp_attr& attr, int mask) const {
   const auto given = [mask](int flag) { return (mask & flag) != 0; };
   if (given(IBV_QP_PKEY_INDEX) && attr.pkey_index >= kPkeys) return false;
   if (given(IBV_QP_PORT) && (attr.port_num < 1 || attr.port_num > profile.wire.ports)) return false;
-  if (given(IBV_QP_AV) && !resolve(attr.ah_attr)) return false;
+  if (given(IBV_QP_AV)) {
+    const auto path = resolve(attr.ah_attr);
+    if (!path || path->node == kEveryNode) return false;
+  }
   if (given(IBV_QP_PATH_MTU) && (attr.path_mtu < IBV_MTU_256 || attr.path_mtu > IBV_MTU_4096 ||
                                  std::cmp_greater(mtu_bytes(attr.path_mtu), profile.wire.mtu.value))) {
     return false;
@@ -237,6 +240,7 @@ int SimProvider::query_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int, ibv_qp_init_
 
 int SimProvider::destroy_qp(ibv_qp* verbs_qp) {
   SimQp& qp = as_sim(verbs_qp);
+  if (nic_.groups().is_attached(qp)) return EBUSY;
   clean(qp.send_completions(), qp);
   clean(qp.recv_completions(), qp);
   qp.state = IBV_QPS_RESET;

@@ -41,6 +41,9 @@ int SimProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   attr->max_srq = kMaxQps;
   attr->max_srq_wr = kMaxQueueDepth;
   attr->max_srq_sge = kMaxSge;
+  attr->max_mcast_grp = MulticastGroups::kMaxGroups;
+  attr->max_mcast_qp_attach = MulticastGroups::kMaxQps;
+  attr->max_total_mcast_qp_attach = MulticastGroups::kMaxGroups * MulticastGroups::kMaxQps;
   attr->max_pkeys = kPkeys;
   attr->phys_port_cnt = static_cast<std::uint8_t>(nic_.profile().wire.ports);
   return 0;

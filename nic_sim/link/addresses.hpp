@@ -68,6 +68,23 @@ inline std::optional<std::uint32_t> node_of(GlobalHeader header, const ibv_gid& 
   return static_cast<std::uint32_t>(number - 1);
 }
 
+// True for an IPv6 multicast address and an IPv4-mapped one, as the kernel decides (rdma_is_multicast_addr).
+inline bool is_multicast_gid(const ibv_gid& gid) {
+  const std::uint64_t id = big_endian(gid.global.interface_id);
+  return gid.raw[0] == 0xff || (gid.global.subnet_prefix == 0 && id >> 28 == 0x0000'ffff'eu);
+}
+
+// The group of a multicast GID; none if InfiniBand has no such multicast LID (volume 1, section 4.1.3). RoCE ignores
+// the LID (annex A16).
+inline std::optional<MulticastGroup> group_of(LinkType link, const ibv_gid& gid, std::uint16_t lid) {
+  constexpr std::uint16_t kFirst = 0xc000, kLast = 0xfffe;
+  if (!is_multicast_gid(gid)) return std::nullopt;
+  if (!facts(link).ethernet && (lid < kFirst || lid > kLast)) return std::nullopt;
+  return MulticastGroup{.subnet_prefix = gid.global.subnet_prefix,
+                        .interface_id = gid.global.interface_id,
+                        .lid = facts(link).ethernet ? 0u : lid};
+}
+
 // The priority of packets on a path: DSCP / 8 if there is a DSCP, the six highest bits of the traffic class, else the
 // service level, which RoCE carries as the priority of a VLAN. The simulated InfiniBand switches have one virtual lane.
 inline std::uint8_t priority_of(LinkType link, const ibv_ah_attr& path) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "common/units.hpp"
 #include "nic_sim/profile/profile.hpp"
@@ -20,6 +22,20 @@ inline constexpr PacketId kNoPacket = ~PacketId{0};
 // The header that carries the global addresses of a packet: InfiniBand's and RoCE v1's GRH, with link-local or (RoCE
 // v1) IPv4-mapped GIDs; RoCE v2's IP and UDP headers. InfiniBand needs none inside a subnet.
 enum class GlobalHeader : std::uint8_t { none, grh, grh_ipv4, ipv6, ipv4 };
+
+// A multicast group of datagrams: its GID, in network byte order, and its LID (0 on Ethernet, which has none).
+struct MulticastGroup {
+  std::uint64_t subnet_prefix = 0;
+  std::uint64_t interface_id = 0;
+  std::uint32_t lid = 0;
+
+  auto operator<=>(const MulticastGroup&) const = default;
+};
+
+// The target node of a packet to a multicast group until the first switch copies it for each node.
+inline constexpr std::uint32_t kEveryNode = ~std::uint32_t{0};
+// The target QP of these packets, as IB_MULTICAST_QPN of the kernel (include/rdma/ib_verbs.h).
+inline constexpr std::uint32_t kMulticastQp = 0xffffff;
 
 // What the last packet of a message carries behind its headers: immediate data, or a key that the receiver invalidates.
 enum class Carried : std::uint8_t { nothing, immediate, key };
@@ -67,7 +83,8 @@ struct alignas(64) Packet {
   std::uint32_t offset = 0;      // of the payload in the message
   std::uint32_t ingress = 0;     // port of the next switch
   std::uint64_t cookie = 0;      // private to the sending NIC
-  // WRITE, READ and atomics have a RETH or an AtomicETH. The simulator repeats them in each packet of a WRITE.
+  // WRITE, READ and atomics have a RETH or an AtomicETH. The simulator repeats them in each packet of a WRITE. A
+  // datagram to a multicast group has the group in `operand`, `compare` and `rkey` (multicast_group).
   std::uint64_t remote_address = 0;  // of the whole message
   std::uint32_t rkey = 0;
   std::uint32_t length = 0;   // bytes of the whole message
@@ -79,6 +96,16 @@ struct alignas(64) Packet {
   // `payload` bytes.
   std::byte* data() { return payload <= kOwnBytes ? own_ : reinterpret_cast<std::byte*>(this) + large_; }
   const std::byte* data() const { return const_cast<Packet*>(this)->data(); }
+
+  // Copies everything but the place in memory. Precondition: room for as much payload.
+  void copy_contents(const Packet& packet) {
+    const PacketId own_id = id;
+    const std::uint32_t own_large = large_;
+    *this = packet;
+    id = own_id;
+    large_ = own_large;
+    if (payload > kOwnBytes) std::memcpy(data(), packet.data(), payload);
+  }
 
  private:
   friend class PacketMemory;
@@ -95,6 +122,14 @@ inline bool is_answer(const Packet& packet) {
 }
 inline bool is_response(const Packet& packet) {
   return packet.kind == Packet::Kind::read_response || packet.kind == Packet::Kind::atomic_response;
+}
+
+// The group of a datagram; for one to a single QP, a group without GID.
+inline MulticastGroup multicast_group(const Packet& packet) {
+  return {.subnet_prefix = packet.operand, .interface_id = packet.compare, .lid = packet.rkey};
+}
+inline bool is_multicast(const Packet& packet) {
+  return packet.transport == Transport::ud && (packet.operand | packet.compare) != 0;
 }
 
 // Conversions between a packet and the argument of an event.

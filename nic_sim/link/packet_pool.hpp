@@ -112,6 +112,12 @@ class PacketPool {
     return packet;
   }
 
+  Packet& copy_of(const Packet& packet) {
+    Packet& copy = take(packet.payload);
+    copy.copy_contents(packet);
+    return copy;
+  }
+
   void give_back(Packet& packet) {
     const std::size_t pool = PacketMemory::pool_of(packet.id);
     PacketId& first = pool == number_ ? free_ : foreign_[pool];
@@ -151,5 +157,16 @@ class PacketPool {
   PacketId free_ = kNoPacket;      // head of a list
   std::vector<PacketId> foreign_;  // heads of lists of other pools' packets, by pool
 };
+
+// Replicates a packet to a multicast group: calls `send` with a copy for each of `nodes` nodes. The packet itself is
+// the last one.
+template <class Send>
+void copy_to_nodes(PacketPool& pool, Packet& packet, std::uint32_t nodes, Send&& send) {
+  for (std::uint32_t node = 0; node < nodes; ++node) {
+    Packet& copy = node + 1 < nodes ? pool.copy_of(packet) : packet;
+    copy.target_node = node;
+    send(copy);
+  }
+}
 
 }  // namespace verbscope::sim

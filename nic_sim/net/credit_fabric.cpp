@@ -50,9 +50,27 @@ void CreditFabric::send(Packet& packet) {
 void CreditFabric::depart(Port& port, Packet& packet) {
   const Picos time = duration(packet);
   const Picos end = port.out.take(port.engine->now(), time);
-  if (packet.counted && packet.kind == Packet::Kind::request) ++port.node.counts->messages_sent;
   if (packet.completes) port.node.left_port(port.node.node, packet, end);
+  if (packet.counted && packet.kind == Packet::Kind::request) {
+    ++port.node.counts->messages_sent;
+    if (packet.target_node == kEveryNode) [[unlikely]]  // a datagram, which is sent once
+      return replicate(port, packet, end - time + to_switch_);
+  }
   mailbox_.send(packet.source_node, packet.target_node, end - time + to_switch_, &at_switch, this, as_argument(packet));
+}
+
+void CreditFabric::replicate(const Port& port, Packet& packet, Picos when) {
+  copy_to_nodes(*port.node.packets, packet, static_cast<std::uint32_t>(nodes()), [this, when](Packet& copy) {
+    mailbox_.send(copy.source_node, copy.target_node, when, &copy_at_switch, this, as_argument(copy));
+  });
+}
+
+// The subnet manager has programmed the switch to forward to the ports that have joined the group.
+void CreditFabric::copy_at_switch(void* object, std::uint64_t argument) {
+  Packet& packet = as_packet(argument);
+  const Attachment& target = static_cast<CreditFabric*>(object)->target(packet).node;
+  if (!target.has_joined(target.node, packet)) return target.packets->give_back(packet);
+  at_switch(object, argument);
 }
 
 // Lets waiting packets depart as far as possible, and schedules the rest for when the port is free.

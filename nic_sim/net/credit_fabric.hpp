@@ -53,6 +53,7 @@ class CreditFabric final : public Fabric {
   };
 
   static void at_switch(void* fabric, std::uint64_t packet);
+  static void copy_at_switch(void* fabric, std::uint64_t packet);
   static void at_target(void* fabric, std::uint64_t packet);
   static void held_reported(void* port, std::uint64_t bytes);
   static void port_is_free(void* port, std::uint64_t);
@@ -62,6 +63,7 @@ class CreditFabric final : public Fabric {
   bool stopped(const Port& port) const { return port.held_elsewhere >= max_held_; }
   bool may_depart(const Port& port) const;
   void depart(Port& port, Packet& packet);
+  [[gnu::noinline]] void replicate(const Port& port, Packet& packet, Picos when);  // rare
   void depart_all(Port& port);
   void hold(Port& to, Packet& packet);
   void report_held(Port& to, const Packet& packet, std::int64_t bytes);

@@ -21,9 +21,21 @@ void NodePort::send_begins(Packet& packet, Picos begin, Picos end) {
   if (packet.counted && packet.kind == Packet::Kind::request) ++node_.counts->messages_sent;
   if (packet.completes) node_.left_port(node_.node, packet, end);
   packet.ingress = at_;
+  if (packet.target_node == kEveryNode) [[unlikely]]
+    return replicate(packet, begin, end);
+  to_switch(packet, begin, end);
+}
+
+void NodePort::to_switch(Packet& packet, Picos begin, Picos end) {
   const Picos ready = neighbour_.arrival_time(packet, begin, end, wiring_.transmit + wiring_.cable);
   wiring_.mailbox.send(number_, wiring_.id_of(neighbour_.number()), ready, &Switch::arrives, &neighbour_,
                        as_argument(packet));
+}
+
+// Switches flood the frame. The adapters of nodes that have not joined the group drop it.
+void NodePort::replicate(Packet& packet, Picos begin, Picos end) {
+  copy_to_nodes(*node_.packets, packet, wiring_.nodes,
+                [this, begin, end](Packet& copy) { to_switch(copy, begin, end); });
 }
 
 void NodePort::arrives(void* object, std::uint64_t argument) {

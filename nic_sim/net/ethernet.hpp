@@ -35,6 +35,8 @@ class NodePort final : public OutPort {
  private:
   static void arrives(void* port, std::uint64_t packet);
   void send_begins(Packet& packet, Picos begin, Picos end) override;
+  void to_switch(Packet& packet, Picos begin, Picos end);
+  [[gnu::noinline]] void replicate(Packet& packet, Picos begin, Picos end);  // rare
 
   const Wiring& wiring_;
   Attachment node_;

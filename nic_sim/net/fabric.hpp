@@ -22,6 +22,8 @@ struct Attachment {
   void (*receive)(void* node, Packet& packet);
   // A packet with Packet::completes leaves its port at `when`.
   void (*left_port)(void* node, const Packet& packet, Picos when);
+  // True if a QP at the packet's port is attached to its multicast group.
+  bool (*has_joined)(void* node, const Packet& packet);
   Engine* engine;
   PacketPool* packets;  // the pool of the node's partition
   FabricCounts* counts;
@@ -53,7 +55,8 @@ class Fabric {
   // Estimated time at which a port of the node has room for a packet of the priority; not in the future if it has room
   // now. send() accepts packets without room, too. InfiniBand: always now.
   virtual Picos room_from(std::uint32_t, std::uint8_t, std::uint8_t) const { return Picos(0); }
-  // Sends a packet from its source port to its target.
+  // Sends a packet from its source port to its target. One to kEveryNode leaves the port once; its first switch makes a
+  // copy for each node, which is a packet of its own from there on.
   virtual void send(Packet& packet) = 0;
 
   // The cables of a node are cut, or joined again. Meanwhile packets from and to the node are lost where they arrive.

@@ -1,5 +1,7 @@
 #include "nic_sim/nic/nic.hpp"
 
+#include <algorithm>
+
 namespace verbscope::sim {
 namespace {
 
@@ -29,7 +31,7 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       completion_events_(engine_, bus_, async_events_, &Requester::completion_lost, &requester_),
       cqe_writer_(bus_, completion_events_, profile.wire.cqe_bytes),
       receive_events_(Responder::events_of(&responder_)),
-      receiving_units_(engine_, bus_, fabric_, packets_.memory(), counts_, qps_, congestion_,
+      receiving_units_(engine_, bus_, fabric_, packets_, counts_, qps_, groups_, congestion_,
                        profile.nic.responder_units, contexts_, receive_events_),
       recv_fetcher_(bus_, static_cast<std::uint64_t>(profile.wire.recv_prefetch), receive_events_),
       recvs_(bus_, packets_, profile, counts_, memory_, payload_writer_, cqe_writer_, async_events_, recv_fetcher_),
@@ -40,6 +42,7 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
   fabric_.attach({.node = this,
                   .receive = &receive,
                   .left_port = &left_port,
+                  .has_joined = &has_joined,
                   .engine = &engine_,
                   .packets = &packets_,
                   .counts = &counts_});
@@ -104,6 +107,11 @@ void Nic::receive(void* object, Packet& packet) {
 void Nic::left_port(void* object, const Packet& packet, Picos when) {
   Nic& nic = *static_cast<Nic*>(object);
   if (SimQp* qp = nic.qps_.find(packet.source_qp)) nic.requester_.left_port(*qp, packet, when);
+}
+
+bool Nic::has_joined(void* object, const Packet& packet) {
+  return std::ranges::any_of(static_cast<Nic*>(object)->groups_.members(packet),
+                             [&packet](const SimQp* qp) { return qp->port == packet.port; });
 }
 
 }  // namespace verbscope::sim

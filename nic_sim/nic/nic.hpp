@@ -13,6 +13,7 @@
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
+#include "nic_sim/nic/multicast.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/requester.hpp"
@@ -39,6 +40,7 @@ class Nic {
   const EthernetCounts& ethernet_counts() const { return ethernet_counts_; }
   UsageTimes usage() const;  // except threads and locks
   HostMemory& memory() { return memory_; }
+  MulticastGroups& groups() { return groups_; }
   PayloadWriter& payload_writer() { return payload_writer_; }
   SharedLines& shared_lines() { return shared_lines_; }
   LockTimes& lock_times() { return lock_times_; }
@@ -65,6 +67,7 @@ class Nic {
   // Called by the fabric (Attachment).
   static void receive(void* nic, Packet& packet);
   static void left_port(void* nic, const Packet& packet, Picos when);
+  static bool has_joined(void* nic, const Packet& packet);
 
   Engine& engine_;
   Fabric& fabric_;
@@ -78,6 +81,7 @@ class Nic {
   SharedLines shared_lines_;
   LockTimes lock_times_;
   QpTable qps_;
+  MulticastGroups groups_;
   QpContexts contexts_;
   HostMemory memory_;
   Congestion congestion_;

@@ -121,7 +121,8 @@ struct SimMr : ibv_mr, Region {
 struct SimMw : ibv_mw, Region {};
 
 struct SimAh : ibv_ah {
-  std::uint32_t node;
+  std::uint32_t node;    // kEveryNode: a multicast group
+  MulticastGroup group;  // set for kEveryNode
   std::uint8_t port;  // index from 0
   GlobalHeader global;
   std::uint8_t priority;

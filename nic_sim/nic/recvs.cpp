@@ -56,6 +56,17 @@ ibv_gid gid_in(const Packet& packet, std::uint32_t node) {
   return gid_of(packet.global, node, static_cast<std::uint8_t>(packet.port + 1));
 }
 
+ibv_gid source_gid(const Packet& packet) {
+  return gid_in(packet, packet.source_node);
+}
+ibv_gid destination_gid(const Packet& packet) {
+  if (!is_multicast(packet)) return gid_in(packet, packet.target_node);
+  ibv_gid gid{};
+  gid.global.subnet_prefix = packet.operand;
+  gid.global.interface_id = packet.compare;
+  return gid;
+}
+
 // RoCE carries the priority as DSCP. A switch that marks the packet sets both ECN bits (RFC 3168).
 unsigned traffic_class_of(const Packet& packet) {
   return unsigned{packet.priority} << 5 | (packet.marked ? 3u : kEcnCapable);
@@ -73,8 +84,8 @@ std::array<std::byte, 40> grh_of(const Packet& packet, bool ethernet) {
   grh.paylen = htobe16(static_cast<std::uint16_t>(transport));
   grh.next_hdr = udp ? 17 : 0x1b;
   grh.hop_limit = 64;
-  grh.sgid = gid_in(packet, packet.source_node);
-  grh.dgid = gid_in(packet, packet.target_node);
+  grh.sgid = source_gid(packet);
+  grh.dgid = destination_gid(packet);
   return std::bit_cast<std::array<std::byte, 40>>(grh);
 }
 
@@ -84,14 +95,14 @@ std::array<std::byte, 40> ipv4_of(const Packet& packet) {
   const auto put = [&room](std::size_t at, std::uint64_t value, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; ++i) room[20 + at + i] = static_cast<std::uint8_t>(value >> 8 * (bytes - 1 - i));
   };
-  const auto address = [&packet](std::uint32_t node) { return big_endian(gid_in(packet, node).global.interface_id); };
+  const auto address = [](const ibv_gid& gid) { return big_endian(gid.global.interface_id); };
   put(0, 0x45, 1);
   put(1, traffic_class_of(packet), 1);
   put(2, kIpv4Header.value + kUdpHeader.value + kBth.value + kDeth.value + packet.payload + kIcrc.value, 2);
   put(8, 64, 1);
   put(9, 17, 1);  // UDP follows
-  put(12, address(packet.source_node), 4);
-  put(16, address(packet.target_node), 4);
+  put(12, address(source_gid(packet)), 4);
+  put(16, address(destination_gid(packet)), 4);
   return std::bit_cast<std::array<std::byte, 40>>(room);
 }
 

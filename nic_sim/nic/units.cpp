@@ -87,20 +87,36 @@ bool is_for(const SimQp& qp, const Packet& packet) {
 
 }  // namespace
 
-ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets,
-                               NicCounts& counts, const QpTable& qps, Congestion& congestion, int units,
+ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, NicCounts& counts,
+                               const QpTable& qps, const MulticastGroups& groups, Congestion& congestion, int units,
                                QpContexts& contexts, const ReceiveEvents& events)
     : engine_(engine),
       bus_(bus),
       fabric_(fabric),
-      packets_(packets),
+      pool_(pool),
+      packets_(pool.memory()),
       counts_(counts),
       qps_(qps),
+      groups_(groups),
       congestion_(congestion),
       contexts_(contexts),
       events_(events),
       units_(static_cast<std::size_t>(units)),
       idle_(units) {}
+
+// Each QP that is attached to the packet's group gets a copy, which is no longer in the input buffer.
+bool ReceivingUnits::receive_for_group(Packet& packet) {
+  if (packet.target_qp != kMulticastQp || !is_multicast(packet)) return accept(nullptr, packet);
+  bool joined_line = false;
+  for (const SimQp* qp : groups_.members(packet)) {
+    Packet& copy = pool_.copy_of(packet);
+    copy.target_qp = qp->qp_num;
+    copy.wire_bytes = 0;
+    joined_line |= receive(copy);
+  }
+  fabric_.release(packet);
+  return joined_line;
+}
 
 bool ReceivingUnits::accept(SimQp* qp, Packet& packet) {
   if (packet.kind == Packet::Kind::congestion_notification) {

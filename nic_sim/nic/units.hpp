@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "nic_sim/link/packet.hpp"
+#include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/events.hpp"
+#include "nic_sim/nic/multicast.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/time/engine.hpp"
@@ -178,8 +179,8 @@ struct alignas(64) ReceivingUnit {
 // a long payload while no QP waits.
 class ReceivingUnits {
  public:
-  ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets, NicCounts& counts,
-                 const QpTable& qps, Congestion& congestion, int units, QpContexts& contexts,
+  ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, NicCounts& counts, const QpTable& qps,
+                 const MulticastGroups& groups, Congestion& congestion, int units, QpContexts& contexts,
                  const ReceiveEvents& events);
   ReceivingUnits(const ReceivingUnits&) = delete;
   ReceivingUnits& operator=(const ReceivingUnits&) = delete;
@@ -224,7 +225,7 @@ class ReceivingUnits {
   // their order. Returns true if it has joined the line.
   bool receive(Packet& packet) {
     SimQp* qp = qps_.find(packet.target_qp);
-    if (qp == nullptr) return accept(qp, packet);
+    if (qp == nullptr) return receive_for_group(packet);
     Arrivals& arrivals = qp->arrivals;
     arrivals.latest = std::max(engine_.now() + contexts_.delay(*qp), arrivals.latest);
     if (arrivals.latest == engine_.now()) return accept(qp, packet);
@@ -283,6 +284,8 @@ class ReceivingUnits {
   std::vector<UnitTime> times() const;
 
  private:
+  // A packet whose target is none of the QPs. Returns true if a QP has joined the line.
+  [[gnu::noinline]] bool receive_for_group(Packet& packet);
   // `qp`: the packet's target; null if there is none.
   bool accept(SimQp* qp, Packet& packet);
   std::uint32_t number_of(const ReceivingUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
@@ -301,9 +304,11 @@ class ReceivingUnits {
   Engine& engine_;
   PcieBus& bus_;
   Fabric& fabric_;
+  PacketPool& pool_;
   const PacketMemory& packets_;
   NicCounts& counts_;
   const QpTable& qps_;
+  const MulticastGroups& groups_;
   Congestion& congestion_;
   QpContexts& contexts_;
   const ReceiveEvents& events_;

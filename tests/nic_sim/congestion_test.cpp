@@ -21,8 +21,10 @@ struct Reaction {
   static constexpr std::uint32_t kBytes = 1000;
 
   Reaction() {
-    net.attach({this, [](void*, Packet&) {}, [](void*, const Packet&, Picos) {}, &engine, &packets, &fabric_counts});
-    net.attach({this, [](void*, Packet&) {}, [](void*, const Packet&, Picos) {}, &engine, &packets, &fabric_counts});
+    for (int node = 0; node < 2; ++node) {
+      net.attach({this, [](void*, Packet&) {}, [](void*, const Packet&, Picos) {},
+                  [](void*, const Packet&) { return false; }, &engine, &packets, &fabric_counts});
+    }
     qp.transport = Transport::rc;
     packet.wire_bytes = kBytes;
   }

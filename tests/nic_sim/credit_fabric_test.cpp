@@ -36,7 +36,7 @@ struct Net {
 
   explicit Net(const Profile& profile) : fabric(mailbox, profile, 1) {
     for (Node& node : nodes) {
-      fabric.attach({&node, &Net::receive, &Net::left_port, &engine, &packets, &node.counts});
+      fabric.attach({&node, &Net::receive, &Net::left_port, &Net::has_joined, &engine, &packets, &node.counts});
     }
   }
   static void receive(void* object, Packet& packet) {
@@ -44,6 +44,7 @@ struct Net {
     node.received.emplace_back(packet.sequence, node.net->engine.now());
     node.net->fabric.release(packet);
   }
+  static bool has_joined(void*, const Packet&) { return false; }
   static void left_port(void* object, const Packet& packet, Picos when) {
     static_cast<Node*>(object)->left.emplace_back(packet.sequence, when);
   }

@@ -66,7 +66,8 @@ class NetRig {
     for (std::uint32_t i = 0; i < nodes; ++i) {
       Partition& home = partitions_[i % partitions];
       nodes_.push_back({this, i, &home, {}, {}});
-      net->attach({&nodes_.back(), &receive, &left_port, &home.engine, &home.packets, &nodes_.back().counts});
+      net->attach(
+          {&nodes_.back(), &receive, &left_port, &has_joined, &home.engine, &home.packets, &nodes_.back().counts});
     }
   }
 
@@ -142,6 +143,7 @@ class NetRig {
     static_cast<NetRig*>(object)->net->release(as_packet(packet));
   }
   static void left_port(void*, const Packet&, Picos) {}
+  static bool has_joined(void*, const Packet&) { return false; }
 
   Mailbox mailbox_;
   Picos keeps_;
