@@ -23,6 +23,7 @@ inline constexpr EnumTable<Transport, QpTypeOfTransport> kQpTypes{{
     {.value = Transport::rc, .type = IBV_QPT_RC},
     {.value = Transport::uc, .type = IBV_QPT_UC},
     {.value = Transport::ud, .type = IBV_QPT_UD},
+    {.value = Transport::xrc, .type = IBV_QPT_XRC_SEND},  // the other side's is IBV_QPT_XRC_RECV
 }};
 static_assert(in_order(kQpTypes));
 
@@ -31,6 +32,7 @@ constexpr ibv_qp_type qp_type(Transport transport) {
 }
 // None for QP types that verbscope does not support.
 constexpr std::optional<Transport> transport_of(ibv_qp_type type) {
+  if (type == IBV_QPT_XRC_RECV) return Transport::xrc;
   const auto* const row = std::ranges::find(kQpTypes, type, &QpTypeOfTransport::type);
   return row == kQpTypes.end() ? std::nullopt : std::optional(row->value);
 }

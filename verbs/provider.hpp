@@ -121,7 +121,8 @@ class Provider {
   virtual int query_srq(ibv_srq* srq, ibv_srq_attr* attr) = 0;
   virtual int destroy_srq(ibv_srq* srq) = 0;
   virtual ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) = 0;
-  // ibv_create_qp_ex. comp_mask must have IBV_QP_INIT_ATTR_PD and may have IBV_QP_INIT_ATTR_SEND_OPS_FLAGS.
+  // ibv_create_qp_ex. comp_mask must have IBV_QP_INIT_ATTR_PD (IBV_QP_INIT_ATTR_XRCD for IBV_QPT_XRC_RECV) and may have
+  // IBV_QP_INIT_ATTR_SEND_OPS_FLAGS.
   virtual ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) = 0;
   // The builder of a QP that create_qp_ex created with send operations; else null.
   virtual ibv_qp_ex* qp_to_qp_ex(ibv_qp* qp) = 0;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "common/enum_table.hpp"
-
 namespace verbscope {
 
 namespace {
@@ -16,7 +14,7 @@ struct Attributes {
 };
 
 struct Transitions {
-  Transport value;
+  ibv_qp_type type;
   Attributes reset_to_init;
   Attributes init_to_init;
   Attributes init_to_rtr;
@@ -32,27 +30,42 @@ constexpr int kRetries = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | 
 constexpr int kResponder = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 constexpr int kDatagram = IBV_QP_CUR_STATE | IBV_QP_QKEY;
 
-constexpr EnumTable<Transport, Transitions> kTransitions{{
-    {.value = Transport::rc,
-     .reset_to_init = {.required = kInit | IBV_QP_ACCESS_FLAGS, .optional = 0},
-     .init_to_init = {.required = 0, .optional = kInit | IBV_QP_ACCESS_FLAGS},
-     .init_to_rtr = {.required = kPath | kResponder, .optional = kAlternate},
-     .rtr_to_rts = {.required = IBV_QP_SQ_PSN | kRetries, .optional = kMigration | IBV_QP_MIN_RNR_TIMER},
-     .rts_to_rts = {.required = 0, .optional = kMigration | IBV_QP_MIN_RNR_TIMER}},
-    {.value = Transport::uc,
-     .reset_to_init = {.required = kInit | IBV_QP_ACCESS_FLAGS, .optional = 0},
-     .init_to_init = {.required = 0, .optional = kInit | IBV_QP_ACCESS_FLAGS},
-     .init_to_rtr = {.required = kPath, .optional = kAlternate},
-     .rtr_to_rts = {.required = IBV_QP_SQ_PSN, .optional = kMigration},
-     .rts_to_rts = {.required = 0, .optional = kMigration}},
-    {.value = Transport::ud,
-     .reset_to_init = {.required = kInit | IBV_QP_QKEY, .optional = 0},
-     .init_to_init = {.required = 0, .optional = kInit | IBV_QP_QKEY},
-     .init_to_rtr = {.required = 0, .optional = IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
-     .rtr_to_rts = {.required = IBV_QP_SQ_PSN, .optional = kDatagram},
-     .rts_to_rts = {.required = 0, .optional = kDatagram}},
-}};
-static_assert(in_order(kTransitions));
+constexpr std::array kTransitions = {
+    Transitions{.type = IBV_QPT_RC,
+                .reset_to_init = {.required = kInit | IBV_QP_ACCESS_FLAGS, .optional = 0},
+                .init_to_init = {.required = 0, .optional = kInit | IBV_QP_ACCESS_FLAGS},
+                .init_to_rtr = {.required = kPath | kResponder, .optional = kAlternate},
+                .rtr_to_rts = {.required = IBV_QP_SQ_PSN | kRetries, .optional = kMigration | IBV_QP_MIN_RNR_TIMER},
+                .rts_to_rts = {.required = 0, .optional = kMigration | IBV_QP_MIN_RNR_TIMER}},
+    Transitions{.type = IBV_QPT_UC,
+                .reset_to_init = {.required = kInit | IBV_QP_ACCESS_FLAGS, .optional = 0},
+                .init_to_init = {.required = 0, .optional = kInit | IBV_QP_ACCESS_FLAGS},
+                .init_to_rtr = {.required = kPath, .optional = kAlternate},
+                .rtr_to_rts = {.required = IBV_QP_SQ_PSN, .optional = kMigration},
+                .rts_to_rts = {.required = 0, .optional = kMigration}},
+    Transitions{.type = IBV_QPT_UD,
+                .reset_to_init = {.required = kInit | IBV_QP_QKEY, .optional = 0},
+                .init_to_init = {.required = 0, .optional = kInit | IBV_QP_QKEY},
+                .init_to_rtr = {.required = 0, .optional = IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+                .rtr_to_rts = {.required = IBV_QP_SQ_PSN, .optional = kDatagram},
+                .rts_to_rts = {.required = 0, .optional = kDatagram}},
+    Transitions{.type = IBV_QPT_XRC_SEND,
+                .reset_to_init = {.required = kInit | IBV_QP_ACCESS_FLAGS, .optional = 0},
+                .init_to_init = {.required = 0, .optional = kInit | IBV_QP_ACCESS_FLAGS},
+                .init_to_rtr = {.required = kPath, .optional = kAlternate},
+                .rtr_to_rts = {.required = IBV_QP_SQ_PSN | kRetries, .optional = kMigration},
+                .rts_to_rts = {.required = 0, .optional = kMigration}},
+    Transitions{
+        .type = IBV_QPT_XRC_RECV,
+        .reset_to_init = {.required = kInit | IBV_QP_ACCESS_FLAGS, .optional = 0},
+        .init_to_init = {.required = 0, .optional = kInit | IBV_QP_ACCESS_FLAGS},
+        .init_to_rtr = {.required = kPath | kResponder, .optional = kAlternate},
+        .rtr_to_rts = {.required = IBV_QP_SQ_PSN | IBV_QP_TIMEOUT, .optional = kMigration | IBV_QP_MIN_RNR_TIMER},
+        .rts_to_rts = {.required = 0, .optional = kMigration | IBV_QP_MIN_RNR_TIMER}},
+};
+static_assert(std::ranges::all_of(kQpTypes, [](const QpTypeOfTransport& row) {
+  return std::ranges::find(kTransitions, row.type, &Transitions::type) != kTransitions.end();
+}));
 
 struct Step {
   ibv_qp_state from;
@@ -70,13 +83,14 @@ constexpr std::array kSteps = {
 
 }  // namespace
 
-bool may_modify(Transport transport, ibv_qp_state from, ibv_qp_state to, int mask) {
+bool may_modify(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask) {
   const int given = mask & ~IBV_QP_STATE;
   if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return given == 0;
   const auto* const step =
       std::ranges::find_if(kSteps, [&](const Step& entry) { return entry.from == from && entry.to == to; });
-  if (step == kSteps.end()) return false;
-  const Attributes& rule = row_of(kTransitions, transport).*step->attributes;
+  const auto* const row = std::ranges::find(kTransitions, type, &Transitions::type);
+  if (step == kSteps.end() || row == kTransitions.end()) return false;
+  const Attributes& rule = row->*step->attributes;
   return (given & rule.required) == rule.required && (given & ~(rule.required | rule.optional)) == 0;
 }
 

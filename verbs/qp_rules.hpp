@@ -20,17 +20,18 @@ inline std::nullptr_t no_object(int error) {
   return nullptr;
 }
 
-// True if ibv_modify_qp with `mask` may move a QP of `transport` from `from` to `to`, for the states RESET, INIT, RTR,
+// True if ibv_modify_qp with `mask` may move a QP of `type` from `from` to `to`, for the states RESET, INIT, RTR,
 // RTS and ERR. As the kernel decides (drivers/infiniband/core/verbs.c, ib_modify_qp_is_ok and its table), except RESET
 // to ERR, which the kernel refuses and IBTA vol. 1, 10.3.1 allows.
-bool may_modify(Transport transport, ibv_qp_state from, ibv_qp_state to, int mask);
+bool may_modify(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask);
 
-// The send operations of a transport, as a mask of IBV_QP_EX_WITH_*. 0 for unsupported QP types.
+// The send operations of a QP type, as a mask of IBV_QP_EX_WITH_*. 0 for unsupported types, and if it only receives.
 constexpr std::uint64_t send_operations(ibv_qp_type type) {
   const std::optional<Transport> transport = transport_of(type);
   std::uint64_t operations = 0;
   for (const VerbCodes& codes : kVerbCodes) {
-    if (transport && facts(*transport).verbs.has(codes.value)) operations |= codes.builder;
+    const bool sends = transport && type != IBV_QPT_XRC_RECV;
+    if (sends && facts(*transport).verbs.has(codes.value)) operations |= codes.builder;
   }
   return operations;
 }
@@ -40,11 +41,12 @@ constexpr bool requests_builder(const ibv_qp_init_attr_ex& attr) {
 }
 
 // Checks what ibv_create_qp_ex has beyond ibv_create_qp. `operations`: the send operations of the QP's transport, as
-// IBV_QP_EX_WITH_*. Returns 0, EINVAL (no PD) or EOPNOTSUPP (an attribute that the device does not support, or another
-// operation).
+// IBV_QP_EX_WITH_*. Returns 0, EINVAL (no PD, or for IBV_QPT_XRC_RECV no XRC domain) or EOPNOTSUPP (an attribute that
+// the device does not support, or another operation).
 constexpr int check_extensions(const ibv_qp_init_attr_ex& attr, std::uint64_t operations) {
-  if ((attr.comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return EINVAL;
-  if ((attr.comp_mask & ~std::uint32_t{IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS}) != 0) return EOPNOTSUPP;
+  const std::uint32_t needed = attr.qp_type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
+  if ((attr.comp_mask & needed) == 0) return EINVAL;
+  if ((attr.comp_mask & ~(needed | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) != 0) return EOPNOTSUPP;
   return requests_builder(attr) && (attr.send_ops_flags & ~operations) != 0 ? EOPNOTSUPP : 0;
 }
 
@@ -52,7 +54,7 @@ inline ibv_qp_init_attr without_extensions(const ibv_qp_init_attr_ex& attr) {
   return {attr.qp_context, attr.send_cq, attr.recv_cq, attr.srq, attr.cap, attr.qp_type, attr.sq_sig_all};
 }
 
-// Removes operations that were not requested, as rdma-core does, and the address call on connected transports.
+// Removes operations that were not requested, as rdma-core does, and the address calls of other transports.
 inline void remove_other_operations(ibv_qp_ex& qp, std::uint64_t operations, Transport transport) {
   const auto keep = [operations](std::uint64_t operation, auto& function) {
     if ((operations & operation) == 0) function = nullptr;
@@ -68,6 +70,7 @@ inline void remove_other_operations(ibv_qp_ex& qp, std::uint64_t operations, Tra
   keep(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, qp.wr_atomic_cmp_swp);
   keep(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, qp.wr_atomic_fetch_add);
   if (facts(transport).connected) qp.wr_set_ud_addr = nullptr;
+  if (!facts(transport).names_queue) qp.wr_set_xrc_srqn = nullptr;
 }
 
 }  // namespace verbscope

@@ -17,6 +17,7 @@ inline constexpr Bytes kGrh{40};             // packets whose address requests i
 inline constexpr Bytes kBth{12};             // every packet
 inline constexpr Bytes kReth{16};            // first or only WRITE packet, READ request
 inline constexpr Bytes kDeth{8};             // every packet of UD
+inline constexpr Bytes kXrcEth{4};           // every request packet of XRC (annex A14)
 inline constexpr Bytes kAeth{4};             // acknowledgement; first, last and only READ response; atomic response
 inline constexpr Bytes kImmDt{4};            // last or only packet of an operation with immediate
 inline constexpr Bytes kIeth{4};             // last or only packet of a SEND that invalidates a key

@@ -2,6 +2,7 @@
 // property reads it here instead of comparing transports.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -13,7 +14,7 @@
 
 namespace verbscope {
 
-enum class Transport : std::uint8_t { rc, uc, ud };
+enum class Transport : std::uint8_t { rc, uc, ud, xrc };
 
 // InfiniBand Architecture Specification 1.3, volume 1, chapter 9.
 struct TransportFacts {
@@ -31,6 +32,7 @@ struct TransportFacts {
   Bytes packet_header;     // extension header of every request packet
   Bytes address_segment;   // bytes of a WQE that address the target of a request
   std::uint32_t grh_room;  // bytes at the start of every RECV buffer, for the GRH of a packet that has one
+  bool names_queue;        // each request names the target's shared receive queue: annex A14
 };
 
 inline constexpr EnumTable<Transport, TransportFacts> kTransports{{
@@ -43,7 +45,8 @@ inline constexpr EnumTable<Transport, TransportFacts> kTransports{{
      .verbs = {Verb::send, Verb::write, Verb::read, Verb::compare_swap, Verb::fetch_add, Verb::recv},
      .packet_header = Bytes(0),
      .address_segment = Bytes(0),
-     .grh_room = 0},
+     .grh_room = 0,
+     .names_queue = false},
     {.value = Transport::uc,
      .name = "UC",
      .reliable = false,
@@ -53,7 +56,8 @@ inline constexpr EnumTable<Transport, TransportFacts> kTransports{{
      .verbs = {Verb::send, Verb::write, Verb::recv},
      .packet_header = Bytes(0),
      .address_segment = Bytes(0),
-     .grh_room = 0},
+     .grh_room = 0,
+     .names_queue = false},
     {.value = Transport::ud,
      .name = "UD",
      .reliable = false,
@@ -63,7 +67,19 @@ inline constexpr EnumTable<Transport, TransportFacts> kTransports{{
      .verbs = {Verb::send, Verb::recv},
      .packet_header = kDeth,
      .address_segment = kDatagramSegment,
-     .grh_room = static_cast<std::uint32_t>(kGrh.value)},
+     .grh_room = static_cast<std::uint32_t>(kGrh.value),
+     .names_queue = false},
+    {.value = Transport::xrc,
+     .name = "XRC",
+     .reliable = true,
+     .connected = true,
+     .one_packet = false,
+     .receives_in_cqe = false,
+     .verbs = {Verb::send, Verb::write, Verb::read, Verb::compare_swap, Verb::fetch_add, Verb::recv},
+     .packet_header = kXrcEth,
+     .address_segment = Bytes(0),
+     .grh_room = 0,
+     .names_queue = true},
 }};
 static_assert(in_order(kTransports));
 
@@ -73,8 +89,12 @@ constexpr const TransportFacts& facts(Transport transport) {
 constexpr std::string_view to_string(Transport transport) {
   return facts(transport).name;
 }
-// The inverse of to_string; case-sensitive. Throws Error with the text and the allowed values.
+
+// The transports of benchmarks, in options and records: none has queues that its peers name.
+inline constexpr std::array kBenchmarkTransports = {facts(Transport::rc), facts(Transport::uc), facts(Transport::ud)};
+
+// The benchmark transport with this name; case-sensitive. Throws Error with the text and the allowed values.
 inline Transport transport_from(std::string_view text) {
-  return value_named(kTransports, "transport", text);
+  return value_named(kBenchmarkTransports, "transport", text);
 }
 }  // namespace verbscope

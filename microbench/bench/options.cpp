@@ -22,7 +22,7 @@ constexpr int kMaxCore = 1 << 16;
 
 void add_operation_options(OptionTable& table, Options& o) {
   table.group("The operation");
-  table.choice<Transport>("-c,--connection", o.connection, names_and_values(kTransports), "transport");
+  table.choice<Transport>("-c,--connection", o.connection, names_and_values(kBenchmarkTransports), "transport");
   table.unsupported("--connection", {"DC", "XRC", "SRD", "RawEth"});
   table.bytes("-s,--size", o.size, 0u, kLongestMessage, "payload (default 64; 0 with --header_only)");
   table.flag("--header_only", o.header_only, "send a 4-byte immediate and no payload");
@@ -194,7 +194,7 @@ void add_local_options(OptionTable& table, Options& o) {
 
 void offer_transports(OptionTable& table, const std::vector<Verb>& verbs) {
   std::vector<std::string> names;
-  for (const auto& [name, transport] : names_and_values(kTransports)) {
+  for (const auto& [name, transport] : names_and_values(kBenchmarkTransports)) {
     const auto has = [&own = facts(transport).verbs](Verb verb) { return own.has(verb); };
     if (std::ranges::any_of(verbs, has)) names.push_back(name);
   }

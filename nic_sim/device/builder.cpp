@@ -149,6 +149,11 @@ void set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t remote_qpn, std::uint3
   if (wr != nullptr) wr->wr.ud = {.ah = ah, .remote_qpn = remote_qpn, .remote_qkey = remote_qkey};
 }
 
+void set_xrc_srqn(ibv_qp_ex* qp, std::uint32_t number) {
+  ibv_send_wr* const wr = latest(as_builder(qp));
+  if (wr != nullptr) wr->qp_type.xrc.remote_srqn = number;
+}
+
 void wr_start(ibv_qp_ex* qp) {
   as_builder(qp).error = 0;
   as_builder(qp).requests = 0;
@@ -183,6 +188,7 @@ std::unique_ptr<Builder> make_builder(SimQp& qp, std::uint64_t operations) {
   builder->wr_atomic_cmp_swp = &wr_compare_swap;
   builder->wr_atomic_fetch_add = &wr_fetch_add;
   builder->wr_set_ud_addr = &set_ud_addr;
+  builder->wr_set_xrc_srqn = &set_xrc_srqn;
   builder->wr_set_sge = &set_sge;
   builder->wr_set_sge_list = &set_sge_list;
   builder->wr_set_inline_data = &set_inline_data;

@@ -174,6 +174,8 @@ void place(SendQueue& queue, SendWqe& wqe) {
     wqe.global = qp.global;
     wqe.priority = qp.priority & 7;
     wqe.target_qp = qp.peer_qp;
+    if (qp.transport == Transport::xrc) [[unlikely]]
+      wqe.qkey = wr.qp_type.xrc.remote_srqn;
     write_remote(wqe, wr);
   }
   SendLayout layout = row_of(*queue.verbs, verb).before_data;
@@ -218,7 +220,7 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
 [[gnu::noinline]] int check_key_request(const SimQp& qp, const ibv_send_wr& wr, std::uint64_t length,
                                         std::uint64_t ahead) {
   constexpr unsigned kAccess = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-  if (!facts(qp.transport).reliable) return EINVAL;
+  if (qp.transport != Transport::rc) return EINVAL;
   if (wr.opcode == IBV_WR_SEND_WITH_INV) return check_send(qp, wr, Verb::send, length, ahead);
   const bool binds = wr.opcode == IBV_WR_BIND_MW;
   if (!binds && wr.opcode != IBV_WR_LOCAL_INV) return EINVAL;

@@ -54,6 +54,14 @@ void set_operations(SimContext& context) {
   context.create_cq_ex = [](ibv_context* of, ibv_cq_init_attr_ex* attr) { return control(of).create_cq_ex(of, attr); };
   context.query_rt_values = &query_clock;
   context.create_qp_ex = [](ibv_context* of, ibv_qp_init_attr_ex* attr) { return control(of).create_qp_ex(of, attr); };
+  context.open_xrcd = [](ibv_context* of, ibv_xrcd_init_attr* attr) { return control(of).open_xrcd(of, attr); };
+  context.close_xrcd = [](ibv_xrcd* xrcd) { return control(xrcd->context).close_xrcd(xrcd); };
+  context.create_srq_ex = [](ibv_context* of, ibv_srq_init_attr_ex* attr) { return control(of).create_srq_ex(attr); };
+  context.get_srq_num = [](ibv_srq* srq, std::uint32_t* number) {
+    *number = as_sim(srq).number;
+    return 0;
+  };
+  context.open_qp = [](ibv_context* of, ibv_qp_open_attr* attr) { return control(of).open_qp(of, attr); };
   context.alloc_td = [](ibv_context* of, ibv_td_init_attr* attr) -> ibv_td* {
     return attr->comp_mask == 0 ? control(of).alloc_td(of) : no_object(EINVAL);
   };

@@ -71,11 +71,15 @@ class SimProvider : public Provider {
   int resize_cq(ibv_cq* cq, int entries) override;
   int destroy_cq(ibv_cq* cq) override;
   ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) override;
+  ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr);
+  int close_xrcd(ibv_xrcd* xrcd);
+  ibv_srq* create_srq_ex(ibv_srq_init_attr_ex* attr);
   int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) override;
   int query_srq(ibv_srq* srq, ibv_srq_attr* attr) override;
   int destroy_srq(ibv_srq* srq) override;
   ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) override;
   ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) override;
+  ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
   ibv_qp_ex* qp_to_qp_ex(ibv_qp* qp) override;
   int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) override;
   int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) override;
@@ -100,6 +104,12 @@ class SimProvider : public Provider {
   // Drops the asynchronous events of an object that is destroyed.
   static void forget_events(ibv_context& context, const void* object);
   bool acceptable(const ibv_qp_attr& attr, int mask) const;
+  // A QP in RESET without queues. `pd`: null for an XRC target.
+  SimQp& add_qp(const ibv_qp_init_attr& attr, Transport transport, ibv_context* context, ibv_pd* pd);
+  void destroy(SimQp& qp);
+  // QPs of IBV_QPT_XRC_RECV. `handle`: that of create_qp_ex or of open_qp; the QP ends with its last one.
+  ibv_qp* create_xrc_target(SimXrcd& xrcd, void* qp_context);
+  int close_xrc_target(SimQp& handle);
 
   Nic& nic_;
   SimDevice device_;
@@ -111,6 +121,7 @@ class SimProvider : public Provider {
   std::vector<std::unique_ptr<SimQp>> qps_;
   std::vector<std::unique_ptr<Builder>> builders_;
   std::vector<std::unique_ptr<SimSrq>> srqs_;
+  std::vector<std::unique_ptr<XrcDomain>> xrc_domains_;
   std::vector<std::unique_ptr<SimCq>> retired_cqs_;
 };
 

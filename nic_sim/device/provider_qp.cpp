@@ -55,11 +55,16 @@ void clean(SimCq& cq, const SimQp& qp) {
   cq.written = kept;
 }
 
+// An XRC target has completions in the CQs of shared queues only, where they stay.
+void clean_all(const SimQp& qp) {
+  if (qp.send_cq != nullptr) clean(qp.send_completions(), qp);
+  if (qp.recv_cq != nullptr && qp.domain == nullptr) clean(qp.recv_completions(), qp);
+}
+
 void reset(SimQp& qp) {
   qp.state = IBV_QPS_RESET;
   qp.nic->forget_work(qp);
-  clean(qp.send_completions(), qp);
-  clean(qp.recv_completions(), qp);
+  clean_all(qp);
   SendQueue& send = qp.send;
   send.posted = send.rung = send.arrived = send.next = send.done = send.freed = 0;
   send.posted_bytes = 0;
@@ -67,6 +72,7 @@ void reset(SimQp& qp) {
   recv.posted = recv.fetched = recv.fetching = recv.used = recv.freed = 0;
   ++qp.generation;
   qp.requester.timer_runs = false;
+  if (qp.domain != nullptr) qp.srq = nullptr;
   qp.responder = ResponderState{.answers = qp.responder.answers};  // they are freed when their data arrive
   qp.results = AtomicResults{};
 }
@@ -92,44 +98,63 @@ SpinLock* doorbell_lock_of(ibv_pd* pd, NicFamily family) {
   return is_shared(doorbells.registers, number) ? &doorbells.locks[number] : nullptr;
 }
 
+// The QP of a handle.
+SimQp& behind(ibv_qp* handle) {
+  SimQp& qp = as_sim(handle);
+  return qp.opened != nullptr ? *qp.opened : qp;
+}
+
 }  // namespace
 
 ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   const ibv_qp_cap& cap = attr->cap;
   const std::optional<Transport> transport = transport_of(attr->qp_type);
   if (!transport) return no_object(EOPNOTSUPP);
-  if (attr->send_cq == nullptr || attr->recv_cq == nullptr || cap.max_send_wr > kMaxQueueDepth ||
-      cap.max_recv_wr > kMaxQueueDepth || cap.max_send_sge > kMaxSge || cap.max_recv_sge > kMaxSge ||
+  ibv_qp_init_attr used = *attr;
+  if (facts(*transport).names_queue) {  // the other side receives, in shared queues
+    if (attr->qp_type == IBV_QPT_XRC_RECV) return no_object(EINVAL);
+    used.recv_cq = attr->send_cq;
+    used.srq = nullptr;
+    used.cap.max_recv_wr = used.cap.max_recv_sge = 0;
+  }
+  if (used.send_cq == nullptr || used.recv_cq == nullptr || cap.max_send_wr > kMaxQueueDepth ||
+      used.cap.max_recv_wr > kMaxQueueDepth || cap.max_send_sge > kMaxSge || used.cap.max_recv_sge > kMaxSge ||
       cap.max_inline_data > nic_.profile().wire.max_inline.value) {
     return no_object(EINVAL);
   }
   const bool in_recv = facts(nic_.profile().wire.family).inline_receive == InlineReceive::in_recv;
-  if (in_recv && as_sim(pd->context).inline_recv > 0 && attr->srq != nullptr) return no_object(EOPNOTSUPP);
-  SimQp& qp = *qps_.emplace_back(std::make_unique<SimQp>());
-  qp.context = pd->context;
+  if (in_recv && as_sim(pd->context).inline_recv > 0 && used.srq != nullptr) return no_object(EOPNOTSUPP);
+  SimQp& qp = add_qp(used, *transport, pd->context, pd);
   qp.doorbell_lock = doorbell_lock_of(pd, nic_.profile().wire.family);
-  qp.created_in = pd;
-  qp.pd = owner_of(pd);
-  qp.send_cq = attr->send_cq;
-  qp.recv_cq = attr->recv_cq;
-  qp.srq = attr->srq;
-  qp.qp_type = attr->qp_type;
-  qp.state = IBV_QPS_RESET;
-  qp.nic = &nic_;
-  qp.transport = *transport;
   qp.signal_all = attr->sq_sig_all != 0;
-  qp.path_mtu = static_cast<std::uint32_t>(nic_.profile().wire.mtu.value);
-  qp.caps = cap;
   set_inline_receive(qp, as_sim(pd->context).inline_recv, nic_.profile().wire);
-  size_send_queue(qp, cap, nic_.profile().wire.family);
-  size_recv_queue(qp, cap);
+  size_send_queue(qp, used.cap, nic_.profile().wire.family);
+  size_recv_queue(qp, used.cap);
   if (*transport == Transport::ud) qp.recv.per_descriptor = as_sim(pd->context).recvs_per_descriptor;
-  qp.qp_num = nic_.add_qp(qp);
   ++as_sim(pd).users;
   if (qp.srq != nullptr) ++qp.shared_queue()->users;
   ++qp.send_completions().users;
   ++qp.recv_completions().users;
   return &qp;
+}
+
+SimQp& SimProvider::add_qp(const ibv_qp_init_attr& attr, Transport transport, ibv_context* context, ibv_pd* pd) {
+  SimQp& qp = *qps_.emplace_back(std::make_unique<SimQp>());
+  qp.context = context;
+  qp.qp_context = attr.qp_context;
+  qp.created_in = pd;
+  qp.pd = pd == nullptr ? nullptr : owner_of(pd);
+  qp.send_cq = attr.send_cq;
+  qp.recv_cq = attr.recv_cq;
+  qp.srq = attr.srq;
+  qp.qp_type = attr.qp_type;
+  qp.state = IBV_QPS_RESET;
+  qp.nic = &nic_;
+  qp.transport = transport;
+  qp.path_mtu = static_cast<std::uint32_t>(nic_.profile().wire.mtu.value);
+  qp.caps = attr.cap;
+  qp.qp_num = nic_.add_qp(qp);
+  return qp;
 }
 
 ibv_qp* SimProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
@@ -138,6 +163,9 @@ ibv_qp* SimProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
   const std::uint64_t operations = send_operations(attr->qp_type) | (attr->qp_type == IBV_QPT_RC ? kKeyWork : 0);
   const int refusal = check_extensions(*attr, operations);
   if (refusal != 0) return no_object(refusal);
+  if (attr->qp_type == IBV_QPT_XRC_RECV) {
+    return create_xrc_target(*static_cast<SimXrcd*>(attr->xrcd), attr->qp_context);
+  }
   ibv_qp_init_attr plain = without_extensions(*attr);
   ibv_qp* const qp = create_qp(attr->pd, &plain);
   if (qp != nullptr && requests_builder(*attr)) {
@@ -174,10 +202,10 @@ bool SimProvider::acceptable(const ibv_qp_attr& attr, int mask) const {
 }
 
 int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
-  SimQp& qp = as_sim(verbs_qp);
+  SimQp& qp = behind(verbs_qp);
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : qp.state;
   if ((mask & IBV_QP_CUR_STATE) != 0 && attr->cur_qp_state != qp.state) return EINVAL;
-  if (!may_modify(qp.transport, qp.state, to, mask) || !acceptable(*attr, mask)) return EINVAL;
+  if (!may_modify(qp.qp_type, qp.state, to, mask) || !acceptable(*attr, mask)) return EINVAL;
   if ((mask & IBV_QP_PORT) != 0) {
     qp.port = static_cast<std::uint8_t>(attr->port_num - 1);
     qp.attributes.port_num = attr->port_num;
@@ -214,11 +242,12 @@ int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
     reset(qp);
   }
   qp.state = to;
+  verbs_qp->state = to;
   return 0;
 }
 
 int SimProvider::query_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
-  const SimQp& qp = as_sim(verbs_qp);
+  const SimQp& qp = behind(verbs_qp);
   *attr = qp.attributes;
   attr->qp_state = attr->cur_qp_state = qp.state;
   attr->cap = qp.caps;
@@ -240,17 +269,21 @@ int SimProvider::query_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int, ibv_qp_init_
 
 int SimProvider::destroy_qp(ibv_qp* verbs_qp) {
   SimQp& qp = as_sim(verbs_qp);
+  if (qp.qp_type == IBV_QPT_XRC_RECV) return close_xrc_target(qp);
   if (nic_.groups().is_attached(qp)) return EBUSY;
-  clean(qp.send_completions(), qp);
-  clean(qp.recv_completions(), qp);
-  qp.state = IBV_QPS_RESET;
-  forget_events(*qp.context, &qp);
-  nic_.remove_qp(qp);
+  destroy(qp);
   --as_sim(qp.created_in).users;
   if (qp.srq != nullptr) --qp.shared_queue()->users;
   --qp.send_completions().users;
   --qp.recv_completions().users;
   return 0;
+}
+
+void SimProvider::destroy(SimQp& qp) {
+  clean_all(qp);
+  qp.state = IBV_QPS_RESET;
+  forget_events(*qp.context, &qp);
+  nic_.remove_qp(qp);
 }
 
 }  // namespace verbscope::sim

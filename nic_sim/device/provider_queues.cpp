@@ -103,6 +103,7 @@ ibv_srq* SimProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   srq->pd = pd;
   srq->srq_context = attr->srq_context;
   srq->queue.resize(requested.max_wr, requested.max_sge, requested.max_wr + 1, kSrqNextSegment);
+  nic_.srqs().add(*srq);
   ++as_sim(pd).users;
   return srq;
 }
@@ -127,8 +128,14 @@ int SimProvider::query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
 }
 
 int SimProvider::destroy_srq(ibv_srq* srq) {
-  if (as_sim(srq).users > 0) return EBUSY;
+  SimSrq& sim = as_sim(srq);
+  if (sim.users > 0) return EBUSY;
   forget_events(*srq->context, srq);
+  nic_.srqs().remove(sim);
+  if (sim.xrcd != nullptr) {
+    --sim.xrcd->users;
+    --as_sim(sim.cq).users;
+  }
   --as_sim(srq->pd).users;
   return 0;
 }

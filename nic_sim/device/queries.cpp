@@ -27,7 +27,8 @@ int SimProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   attr->max_mr_size = ~std::uint64_t{0};
   attr->page_size_cap = std::uint64_t{1} << kPageBits | std::uint64_t{1} << kHugePageBits;
   attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
-                           IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+                           IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+                           IBV_DEVICE_XRC;
   attr->max_qp = kMaxQps;
   attr->max_qp_wr = kMaxQueueDepth;
   attr->max_sge = kMaxSge;

@@ -76,7 +76,7 @@ struct alignas(64) Packet {
   std::uint32_t target_qp = 0;
   std::uint32_t sequence = 0;  // PSN, not wrapped to 24 bits
   std::uint32_t immediate = 0;
-  std::uint32_t qkey = 0;
+  std::uint32_t qkey = 0;        // of a datagram; of an XRC request, the number of the shared queue
   std::uint32_t payload = 0;     // bytes
   std::uint32_t wire_bytes = 0;  // payload, padding, headers and CRCs
   std::uint32_t reads_left = 0;  // outstanding DMA reads of its payload in the sending NIC

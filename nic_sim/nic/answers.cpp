@@ -94,8 +94,7 @@ bool AnswerSender::respond(SimQp& qp, const Packet& read, std::uint32_t number, 
 void AnswerSender::response_read(void* object, std::uint64_t argument) {
   AnswerSender& self = *static_cast<AnswerSender*>(object);
   Packet& answer = as_packet(argument);
-  const SimQp& qp = self.qps_.find_any(answer.source_qp);
-  if (const Region* const region = self.registered_region(qp, answer, answer.payload)) {
+  if (const Region* const region = self.registered_region(answer, answer.payload)) {
     HostMemory::read(*region, answer.remote_address, answer.data(), answer.payload);
   } else {
     answer.kind = Packet::Kind::nak_access;

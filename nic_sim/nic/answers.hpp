@@ -58,8 +58,8 @@ class AnswerSender {
   void send(SimQp& qp, Packet& answer);
 
   // The region that the request named; null if it was deregistered.
-  const Region* registered_region(const SimQp& qp, const Packet& answer, std::uint64_t bytes) const {
-    return memory_.granted(qp, answer.rkey, answer.remote_address, bytes, 0);
+  const Region* registered_region(const Packet& answer, std::uint64_t bytes) const {
+    return memory_.find(answer.rkey, answer.remote_address, bytes);
   }
   // `answer` holds its data and may leave. If not `registered`, the region was deregistered: the answer becomes a NAK,
   // and the QP fails.
@@ -176,7 +176,7 @@ class AtomicUnit {
   // for its last atomic. Returns true if a unit that waited for the slot is idle now.
   template <class Resume>
   bool done(SimQp& qp, Packet& answer, Resume&& resume_work) {
-    const Region* const region = answers_.registered_region(qp, answer, kAtomicBytes);
+    const Region* const region = answers_.registered_region(answer, kAtomicBytes);
     operate(qp, answer, region);
     const bool idle = pass_on_slot(answer.remote_address);
     if (of_this_generation(qp, answer.cookie) && --qp.responder.atomics == 0) units_.atomics_ended(qp, resume_work);

@@ -51,8 +51,8 @@ void SendCompleter::fail(SimQp& qp) {
   flush(qp);
   recvs_.flush(qp);
   units_.forget(qp);
-  // Section 10.2.9: from now on the QP takes nothing from its shared queue.
-  if (qp.srq != nullptr) events_.raise(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+  // Section 10.2.9: from now on the QP takes nothing from its shared queue. An XRC target has none of its own.
+  if (qp.srq != nullptr && !facts(qp.transport).names_queue) events_.raise(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
 void SendCompleter::fail_untold(SimQp& qp, ibv_event_type reason) {

@@ -88,6 +88,22 @@ class QpTable {
   std::vector<SimQp*> all_;
 };
 
+// The shared receive queues of a NIC by number.
+class SrqTable {
+ public:
+  void add(SimSrq& srq) {
+    srqs_.push_back(&srq);
+    srq.number = static_cast<std::uint32_t>(srqs_.size());
+  }
+  void remove(const SimSrq& srq) { srqs_[srq.number - 1] = nullptr; }
+
+  // Null if there is none.
+  SimSrq* find(std::uint32_t number) const { return number - 1 < srqs_.size() ? srqs_[number - 1] : nullptr; }
+
+ private:
+  std::vector<SimSrq*> srqs_;
+};
+
 // Events in the life of send WQEs, handled by Requester.
 struct SendEvents {
   void* requester;  // the object of each event

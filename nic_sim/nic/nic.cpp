@@ -37,7 +37,7 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       recvs_(bus_, packets_, profile, counts_, memory_, payload_writer_, cqe_writer_, async_events_, recv_fetcher_),
       requester_(engine_, bus_, fabric_, packets_, profile, counts_, ethernet_counts_, qps_, contexts_, memory_,
                  congestion_, payload_writer_, cqe_writer_, async_events_, recvs_, receiving_units_, node, seed ^ 1),
-      responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, receive_events_, contexts_, memory_,
+      responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, srqs_, receive_events_, contexts_, memory_,
                  congestion_, payload_writer_, receiving_units_, recv_fetcher_, recvs_, requester_, node, seed ^ 5) {
   fabric_.attach({.node = this,
                   .receive = &receive,

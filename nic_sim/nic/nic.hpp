@@ -41,6 +41,8 @@ class Nic {
   UsageTimes usage() const;  // except threads and locks
   HostMemory& memory() { return memory_; }
   MulticastGroups& groups() { return groups_; }
+  SrqTable& srqs() { return srqs_; }
+  SimQp* find_qp(std::uint32_t number) const { return qps_.find(number); }
   PayloadWriter& payload_writer() { return payload_writer_; }
   SharedLines& shared_lines() { return shared_lines_; }
   LockTimes& lock_times() { return lock_times_; }
@@ -81,6 +83,7 @@ class Nic {
   SharedLines shared_lines_;
   LockTimes lock_times_;
   QpTable qps_;
+  SrqTable srqs_;
   MulticastGroups groups_;
   QpContexts contexts_;
   HostMemory memory_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -221,10 +222,25 @@ struct NearContext {
   CachePlace place;
 };
 
+// An XRC domain of a node. Contexts share it through the inode of a file.
+struct XrcDomain {
+  dev_t device;  // of the file; both 0: of no file
+  ino_t inode;
+  int handles;
+};
+
+struct SimXrcd : ibv_xrcd {
+  XrcDomain* domain;
+  int users;  // SRQs and QPs
+};
+
 struct SimSrq : ibv_srq {
   RecvQueue queue;
+  std::uint32_t number = 0;
   std::uint32_t limit = 0;  // fewer RECVs cause an event, once; 0: none
   int users = 0;
+  SimXrcd* xrcd = nullptr;  // set for an SRQ of an XRC domain
+  ibv_cq* cq = nullptr;     // of an SRQ of an XRC domain: for the completions of its RECVs
 };
 
 // The attributes of a QP that the data path reads, with their names in ibv_qp_attr.
@@ -273,6 +289,11 @@ struct alignas(64) SimQp : ibv_qp {
   Pace pace;
   std::vector<ibv_sge> srq_sges;  // of the current RECV, if it is from a shared queue
   ibv_qp_attr attributes;         // as set by modify_qp, for query_qp
+  // Of IBV_QPT_XRC_RECV. `srq`, `recv_cq` and `pd` are those of the last request.
+  XrcDomain* domain = nullptr;
+  SimXrcd* xrcd = nullptr;  // the handle with which this handle was made
+  int handles = 1;          // open ones
+  SimQp* opened = nullptr;  // set for a handle that open_qp made: the QP
 
   SimSrq* shared_queue() const { return static_cast<SimSrq*>(srq); }
   RecvQueue& recv_queue() { return srq == nullptr ? recv : shared_queue()->queue; }

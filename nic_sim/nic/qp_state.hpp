@@ -63,7 +63,7 @@ struct alignas(64) SendWqe {
   std::uint32_t packets;      // request packets: 1 for a READ
   std::uint32_t target_node;
   std::uint32_t target_qp;
-  std::uint32_t qkey;
+  std::uint32_t qkey;  // on XRC: the number of the target's shared queue
   Verb verb;
   std::uint8_t sges;
   bool signaled;

@@ -162,10 +162,22 @@ void RequestProcessor::read_done(SimQp& qp) {
   begin(qp, unit.front());
 }
 
+// Annex A14 of the specification: an XRC request names a queue of the QP's domain, whose PD and CQ serve the request.
+RequestCheck RequestProcessor::check_named_queue(SimQp& qp, const Packet& packet) const {
+  if (!receiving(qp) || qp.qp_type != IBV_QPT_XRC_RECV) return RequestCheck::drop;
+  if (const RequestCheck order = check_order(qp, packet); order != RequestCheck::take) return order;
+  SimSrq* const srq = srqs_.find(packet.qkey);
+  if (srq == nullptr || srq->xrcd == nullptr || srq->xrcd->domain != qp.domain) return RequestCheck::invalid;
+  qp.srq = srq;
+  qp.recv_cq = srq->cq;
+  qp.pd = owner_of(srq->pd);
+  return check_request(qp, packet, memory_);
+}
+
 void RequestProcessor::begin(SimQp& qp, Packet& packet) {
   ReceivingUnit& unit = units_.of(qp);
   unit.generation = qp.generation;
-  const RequestCheck check = check_request(qp, packet, memory_);
+  const RequestCheck check = this->check(qp, packet);
   if (check == RequestCheck::wait_for_recv) {
     unit.waits_for_recv = true;
     ++counts_.recv_waits;
@@ -246,7 +258,7 @@ bool RequestProcessor::service_done(SimQp& qp) {
 // Returns false if the packet stays in front: for more response packets, for a RECV or for a slot.
 bool RequestProcessor::execute(ReceivingUnit& unit, SimQp& qp, Packet& packet) {
   if (unit.responses > 0) return respond(unit, qp, packet);
-  const RequestCheck check = check_request(qp, packet, memory_);
+  const RequestCheck check = this->check(qp, packet);
   unit.repeats = check == RequestCheck::repeat;
   switch (check) {
     case RequestCheck::wait_for_recv:  // another QP has taken the shared queue's last RECV meanwhile

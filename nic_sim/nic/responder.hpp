@@ -85,13 +85,14 @@ class RequestExecutor {
 // service time, and has the request executed or refused.
 class RequestProcessor {
  public:
-  RequestProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, QpContexts& contexts,
-                   HostMemory& memory, const ReceiveEvents& events, ReceivingUnits& units, RequestExecutor& executor,
-                   AnswerSender& answers)
+  RequestProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, const SrqTable& srqs,
+                   QpContexts& contexts, HostMemory& memory, const ReceiveEvents& events, ReceivingUnits& units,
+                   RequestExecutor& executor, AnswerSender& answers)
       : engine_(engine),
         bus_(bus),
         profile_(profile),
         counts_(counts),
+        srqs_(srqs),
         contexts_(contexts),
         memory_(memory),
         events_(events),
@@ -113,6 +114,12 @@ class RequestProcessor {
 
  private:
   void take_answer(SimQp& qp, const Packet& answer);
+  RequestCheck check(SimQp& qp, const Packet& packet) const {
+    if (qp.transport == Transport::xrc) [[unlikely]]
+      return check_named_queue(qp, packet);
+    return check_request(qp, packet, memory_);
+  }
+  [[gnu::noinline]] RequestCheck check_named_queue(SimQp& qp, const Packet& packet) const;
   std::uint64_t missing_translations(SimQp& qp, const Packet& packet);
   PacketWork move_payload(Picos alone, std::uint64_t bytes) const;
   PacketWork service(const SimQp& qp, const Packet& packet, RequestCheck check) const;
@@ -124,6 +131,7 @@ class RequestProcessor {
   PcieBus& bus_;
   const NicProfile& profile_;
   NicCounts& counts_;
+  const SrqTable& srqs_;
   QpContexts& contexts_;
   HostMemory& memory_;
   const ReceiveEvents& events_;
@@ -139,9 +147,9 @@ class Responder {
 
   // `units` and `fetcher` schedule `events` too. `requester` gets the answers. `node`: number of the NIC's node.
   Responder(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
-            const QpTable& qps, const ReceiveEvents& events, QpContexts& contexts, HostMemory& memory,
-            Congestion& congestion, PayloadWriter& payload, ReceivingUnits& units, RecvFetcher& fetcher,
-            RecvConsumer& recvs, Requester& requester, std::uint32_t node, std::uint64_t seed)
+            const QpTable& qps, const SrqTable& srqs, const ReceiveEvents& events, QpContexts& contexts,
+            HostMemory& memory, Congestion& congestion, PayloadWriter& payload, ReceivingUnits& units,
+            RecvFetcher& fetcher, RecvConsumer& recvs, Requester& requester, std::uint32_t node, std::uint64_t seed)
       : qps_(qps),
         units_(units),
         fetcher_(fetcher),
@@ -150,7 +158,7 @@ class Responder {
                  seed),
         atomics_(engine, bus, pool, profile.nic, counts, qps, payload, units, answers_, events),
         executor_(profile.nic, counts, memory, requester.completer(), payload, recvs, answers_, atomics_),
-        processor_(engine, bus, profile.nic, counts, contexts, memory, events, units, executor_, answers_) {}
+        processor_(engine, bus, profile.nic, counts, srqs, contexts, memory, events, units, executor_, answers_) {}
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;
 

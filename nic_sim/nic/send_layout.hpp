@@ -40,11 +40,16 @@ class SendLayout {
   std::uint64_t size_ = 0;
 };
 
-// The segments before the data.
+// The segments before the data. On XRC, mlx5 has the number of the shared queue in a segment of its own, and mlx4 in
+// the control segment (rdma-core 44, providers/mlx5/wqe.h mlx5_wqe_xrc_seg, providers/mlx4/qp.c
+// MLX4_REMOTE_SRQN_FLAGS).
 inline SendLayout begin_layout(NicFamily family, Verb verb, Transport transport) {
+  constexpr Bytes kXrcSegment{16};
+  const bool names_queue = facts(transport).names_queue && family == NicFamily::mlx5;
   const WqeLayout segments = wqe_layout(transport, verb);
   return SendLayout(family)
       .add(segments.control)
+      .add(names_queue ? kXrcSegment : Bytes(0))
       .add(segments.address)
       .add(segments.remote_address)
       .add(segments.atomic);
@@ -71,6 +76,13 @@ inline const TransportRules& transport_rules(NicFamily family, Transport transpo
     });
   });
   return row_of(row_of(families, family), transport);
+}
+
+// Of a QP that only receives.
+inline const TransportRules& no_send_rules() {
+  static const auto none = make_enum_table<Verb>(
+      [](Verb) { return VerbRules{.exists = false, .may_inline = false, .before_data = SendLayout(NicFamily::mlx5)}; });
+  return none;
 }
 
 // The size of a WQE that binds a window or invalidates a key. mlx5: control segment, UMR control (48 bytes), memory key

@@ -28,7 +28,7 @@ Step to_rtr(const Side& side, ibv_qp_type type, const Side& peer, std::uint32_t 
   step.attr.dest_qp_num = peer_qpn;
   step.attr.rq_psn = options.psn;
   step.mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  if (type == IBV_QPT_RC) {
+  if (type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV) {
     step.attr.max_dest_rd_atomic = options.max_rd_atomic;
     step.attr.min_rnr_timer = options.min_rnr_timer;
     step.mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -41,12 +41,14 @@ Step to_rts(ibv_qp_type type, const LinkOptions& options) {
   step.attr.qp_state = IBV_QPS_RTS;
   step.attr.sq_psn = options.psn;
   step.mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-  if (type != IBV_QPT_RC) return step;
+  if (type == IBV_QPT_UC || type == IBV_QPT_UD) return step;
   step.attr.timeout = options.timeout;
+  step.mask |= IBV_QP_TIMEOUT;
+  if (type == IBV_QPT_XRC_RECV) return step;
   step.attr.retry_cnt = options.retries;
   step.attr.rnr_retry = options.rnr_retries;
   step.attr.max_rd_atomic = options.max_rd_atomic;
-  step.mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  step.mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   return step;
 }
 

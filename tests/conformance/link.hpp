@@ -27,7 +27,7 @@ struct Step {
   int mask = 0;
 };
 
-// The usual steps of a QP of `type` on `side`; the address and number of the peer count on RC and UC only.
+// The usual steps of a QP of `type` on `side`; the address and number of the peer count on UC, RC and XRC only.
 Step to_init(const Side& side, ibv_qp_type type, const LinkOptions& options = {});
 Step to_rtr(const Side& side, ibv_qp_type type, const Side& peer, std::uint32_t peer_qpn,
             const LinkOptions& options = {});

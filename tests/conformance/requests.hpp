@@ -25,6 +25,7 @@ struct Request {
   ibv_ah* ah = nullptr;  // UD; null: the peer of connect()
   std::uint32_t qpn = 0;
   std::uint32_t qkey = kQkey;
+  std::uint32_t srqn = 0;  // XRC
 };
 
 // Requests on the region of a whole side, from or to `offset` in its memory.

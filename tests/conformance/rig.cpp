@@ -48,6 +48,7 @@ Posted Rig::post(ibv_qp* qp, const std::vector<Request>& list) {
     wr.opcode = request.opcode;
     wr.send_flags = request.flags;
     wr.imm_data = request.immediate;
+    if (qp->qp_type == IBV_QPT_XRC_SEND) wr.qp_type.xrc.remote_srqn = request.srqn;
     if (qp->qp_type == IBV_QPT_UD) {
       const Destination to = request.ah == nullptr ? destinations_[qp] : Destination{request.ah, request.qpn};
       wr.wr.ud.ah = to.ah;

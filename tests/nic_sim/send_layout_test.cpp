@@ -86,6 +86,13 @@ TEST(SendLayout, SizesCountUnitsOfSixteenBytes) {
   EXPECT_EQ(begin_layout(NicFamily::mlx4, Verb::send, Transport::ud).add_inline(61).size(), 144u);
 }
 
+// The number of the shared queue: mlx5 has a segment for it, mlx4 has it in the control segment.
+TEST(SendLayout, NamesTheQueueOnXrc) {
+  EXPECT_EQ(begin_layout(NicFamily::mlx5, Verb::send, Transport::xrc).size(), 32u);   // 16 + 16
+  EXPECT_EQ(begin_layout(NicFamily::mlx5, Verb::write, Transport::xrc).size(), 48u);  // and 16
+  EXPECT_EQ(begin_layout(NicFamily::mlx4, Verb::send, Transport::xrc).size(), 16u);
+}
+
 TEST(SendSlot, Mlx5PacksWqesInBlocks) {
   const SlotSize slot = send_slot(NicFamily::mlx5, Transport::ud, 188, 1);
   EXPECT_EQ(slot.slot, 0u);

@@ -1,7 +1,6 @@
 // The states of QPs: the attributes of each transition, and the rules of the null device.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <vector>
 
 #include "tests/verbs/mock_provider.hpp"
@@ -191,7 +190,7 @@ TEST_P(NullStates, RtsAllowsOnlyTheAttributesOfTheKernelTable) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, NullStates, testing::ValuesIn(make_enum_table<Transport>(std::identity())),
+INSTANTIATE_TEST_SUITE_P(Transports, NullStates, testing::Values(Transport::rc, Transport::uc, Transport::ud),
                          [](const auto& case_) { return std::string(to_string(case_.param)); });
 
 }  // namespace

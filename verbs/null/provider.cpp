@@ -260,7 +260,7 @@ int NullProvider::destroy_srq(ibv_srq*) {
 
 ibv_qp* NullProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   const std::optional<Transport> transport = transport_of(attr->qp_type);
-  if (!transport) return no_object(EOPNOTSUPP);
+  if (!transport || facts(*transport).names_queue) return no_object(EOPNOTSUPP);
   if (attr->send_cq == nullptr || attr->recv_cq == nullptr || attr->srq != nullptr) return no_object(EINVAL);
   if (!state_->allows(attr->cap)) return no_object(EINVAL);
   auto qp = std::make_unique<NullQp>();
@@ -303,7 +303,7 @@ ibv_qp_ex* NullProvider::qp_to_qp_ex(ibv_qp* qp) {
 
 int NullProvider::modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) {
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : base->state;
-  if (!may_modify(static_cast<NullQp*>(base)->transport, base->state, to, mask)) return EINVAL;
+  if (!may_modify(base->qp_type, base->state, to, mask)) return EINVAL;
   base->state = to;
   if (to == IBV_QPS_RESET) empty_queues(*static_cast<NullQp*>(base));
   return 0;
