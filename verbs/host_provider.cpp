@@ -144,6 +144,11 @@ ibv_mr* HostProvider::reg_mr_iova(ibv_pd* pd, void* address, std::size_t length,
   return ibv_reg_mr_iova(pd, address, length, iova, static_cast<unsigned>(access));
 }
 
+ibv_mr* HostProvider::reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd,
+                                    int access) {
+  return ibv_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+}
+
 int HostProvider::rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
   return ibv_rereg_mr(mr, flags, pd, address, length, access);
 }
@@ -206,6 +211,10 @@ int HostProvider::modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 
 int HostProvider::query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
   return ibv_query_qp(qp, attr, mask, init);
+}
+
+int HostProvider::query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, std::uint32_t flags) {
+  return ibv_query_qp_data_in_order(qp, opcode, flags);
 }
 
 int HostProvider::destroy_qp(ibv_qp* qp) {

@@ -26,6 +26,8 @@ class HostProvider final : public Provider {
   ibv_pd* alloc_parent_domain(ibv_pd* pd, ibv_td* td) override;
   ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override;
   ibv_mr* reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, int access) override;
+  ibv_mr* reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd,
+                        int access) override;
   int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) override;
   int dereg_mr(ibv_mr* mr) override;
   ibv_comp_channel* create_comp_channel(ibv_context* context) override;
@@ -42,6 +44,7 @@ class HostProvider final : public Provider {
   ibv_qp_ex* qp_to_qp_ex(ibv_qp* qp) override;
   int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) override;
   int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) override;
+  int query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, std::uint32_t flags) override;
   int destroy_qp(ibv_qp* qp) override;
   ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) override;
   int destroy_ah(ibv_ah* ah) override;

@@ -103,6 +103,11 @@ class Provider {
     errno = EOPNOTSUPP;
     return nullptr;
   }
+  virtual ibv_mr* reg_dmabuf_mr(ibv_pd* /*pd*/, std::uint64_t /*offset*/, std::size_t /*length*/,
+                                std::uint64_t /*iova*/, int /*fd*/, int /*access*/) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
   // An ibv_rereg_mr_err_code, and errno.
   virtual int rereg_mr(ibv_mr* /*mr*/, int /*flags*/, ibv_pd* /*pd*/, void* /*address*/, std::size_t /*length*/,
                        int /*access*/) {
@@ -128,6 +133,8 @@ class Provider {
   virtual ibv_qp_ex* qp_to_qp_ex(ibv_qp* qp) = 0;
   virtual int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) = 0;
   virtual int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) = 0;
+  // 1: the bytes of each such request appear in order; 0: unknown.
+  virtual int query_qp_data_in_order(ibv_qp* /*qp*/, ibv_wr_opcode /*opcode*/, std::uint32_t /*flags*/) { return 0; }
   virtual int destroy_qp(ibv_qp* qp) = 0;
   virtual ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) = 0;
   virtual int destroy_ah(ibv_ah* ah) = 0;

@@ -83,6 +83,7 @@ class SimProvider : public Provider {
   ibv_qp_ex* qp_to_qp_ex(ibv_qp* qp) override;
   int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) override;
   int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) override;
+  int query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, std::uint32_t flags) override;
   int destroy_qp(ibv_qp* qp) override;
   ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) override;
   int destroy_ah(ibv_ah* ah) override;

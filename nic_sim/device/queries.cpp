@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "nic_sim/device/polling.hpp"
 #include "nic_sim/device/provider.hpp"
 #include "nic_sim/link/addresses.hpp"
 #include "verbs/endpoint.hpp"
+#include "verbs/ibv_codes.hpp"
 #include "verbs/port_speed.hpp"
 #include "wire/packet.hpp"
 
@@ -102,6 +104,13 @@ int SimProvider::query_pkey(ibv_context*, std::uint8_t port, int index, __be16* 
   }
   *pkey = htobe16(kDefaultPkey);
   return 0;
+}
+
+// Packets are written to memory in the order of their message, and none becomes visible before one in front of it.
+int SimProvider::query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, std::uint32_t flags) {
+  const std::optional<Verb> verb = verb_of(opcode);
+  const bool moves_payload = verb && !facts(*verb).atomic && facts(as_sim(qp).transport).verbs.has(*verb);
+  return flags == 0 && moves_payload ? 1 : 0;
 }
 
 }  // namespace verbscope::sim
