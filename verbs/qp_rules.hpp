@@ -54,23 +54,4 @@ inline ibv_qp_init_attr without_extensions(const ibv_qp_init_attr_ex& attr) {
   return {attr.qp_context, attr.send_cq, attr.recv_cq, attr.srq, attr.cap, attr.qp_type, attr.sq_sig_all};
 }
 
-// Removes operations that were not requested, as rdma-core does, and the address calls of other transports.
-inline void remove_other_operations(ibv_qp_ex& qp, std::uint64_t operations, Transport transport) {
-  const auto keep = [operations](std::uint64_t operation, auto& function) {
-    if ((operations & operation) == 0) function = nullptr;
-  };
-  keep(IBV_QP_EX_WITH_SEND, qp.wr_send);
-  keep(IBV_QP_EX_WITH_SEND_WITH_IMM, qp.wr_send_imm);
-  keep(IBV_QP_EX_WITH_SEND_WITH_INV, qp.wr_send_inv);
-  keep(IBV_QP_EX_WITH_LOCAL_INV, qp.wr_local_inv);
-  keep(IBV_QP_EX_WITH_BIND_MW, qp.wr_bind_mw);
-  keep(IBV_QP_EX_WITH_RDMA_WRITE, qp.wr_rdma_write);
-  keep(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, qp.wr_rdma_write_imm);
-  keep(IBV_QP_EX_WITH_RDMA_READ, qp.wr_rdma_read);
-  keep(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, qp.wr_atomic_cmp_swp);
-  keep(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, qp.wr_atomic_fetch_add);
-  if (facts(transport).connected) qp.wr_set_ud_addr = nullptr;
-  if (!facts(transport).names_queue) qp.wr_set_xrc_srqn = nullptr;
-}
-
 }  // namespace verbscope

@@ -1,6 +1,6 @@
 // The control path of a simulated node: Provider over its Nic (QPs: provider_qp.cpp). Calls take no virtual time,
-// except reg_mr. Objects are checked as in the kernel: capabilities, state transitions, and no parent is freed before
-// its children.
+// except reg_mr and resize_cq. Objects are checked as in the kernel: capabilities, state transitions, and no parent is
+// freed before its children.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "nic_sim/device/builder.hpp"
 #include "nic_sim/nic/nic.hpp"
 #include "verbs/provider.hpp"
+#include "verbs/request_builder.hpp"
 
 namespace verbscope::sim {
 
@@ -34,6 +34,8 @@ struct SimDevice : ibv_device {
 class SimProvider : public Provider {
  public:
   explicit SimProvider(Nic& nic);
+
+  const Profile& profile() const { return nic_.profile(); }
 
   // Contexts and completion channels that are made from now on have file descriptors, which are readable while an event
   // waits.
@@ -100,7 +102,7 @@ class SimProvider : public Provider {
 
   // None if the attributes name neither a node nor a multicast group.
   std::optional<Path> resolve(const ibv_ah_attr& attr) const;
-  // Charges the running thread for registering memory.
+  // Charges the running thread for registering memory, or for another command if `length` is 0.
   void spend_on_registration(std::uint64_t begin, std::size_t length);
   // Drops the asynchronous events of an object that is destroyed.
   static void forget_events(ibv_context& context, const void* object);
@@ -120,7 +122,7 @@ class SimProvider : public Provider {
   std::vector<std::unique_ptr<SimContext>> contexts_;
   std::vector<std::unique_ptr<SimChannel>> channels_;
   std::vector<std::unique_ptr<SimQp>> qps_;
-  std::vector<std::unique_ptr<Builder>> builders_;
+  std::vector<std::unique_ptr<RequestBuilder>> builders_;
   std::vector<std::unique_ptr<SimSrq>> srqs_;
   std::vector<std::unique_ptr<XrcDomain>> xrc_domains_;
   std::vector<std::unique_ptr<SimCq>> retired_cqs_;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "nic_sim/device/data_path.hpp"
 #include "nic_sim/device/provider.hpp"
 #include "nic_sim/link/addresses.hpp"
 #include "nic_sim/nic/send_layout.hpp"
@@ -169,7 +170,10 @@ ibv_qp* SimProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
   ibv_qp_init_attr plain = without_extensions(*attr);
   ibv_qp* const qp = create_qp(attr->pd, &plain);
   if (qp != nullptr && requests_builder(*attr)) {
-    as_sim(qp).builder = builders_.emplace_back(make_builder(as_sim(qp), attr->send_ops_flags)).get();
+    RequestBuilder& builder = *builders_.emplace_back(std::make_unique<RequestBuilder>());
+    builder.qp_base = *qp;  // a copy, for reading
+    offer(builder, attr->send_ops_flags, *qp, as_sim(qp).caps, &post_send_all);
+    as_sim(qp).builder = &builder;
   }
   return qp;
 }

@@ -10,6 +10,7 @@
 #include "verbs/null/device.hpp"
 #include "verbs/null/provider.hpp"
 #include "verbs/qp_rules.hpp"
+#include "verbs/request_builder.hpp"
 #include "verbs/sge_walk.hpp"
 #include "wire/packet.hpp"
 
@@ -253,7 +254,7 @@ std::unique_ptr<NullBuilder> make_null_builder(NullQp& qp, std::uint64_t operati
   builder->wr_start = start;
   builder->wr_complete = complete;
   builder->wr_abort = abort;
-  remove_other_operations(*builder, operations, qp.transport);
+  remove_other_operations(*builder, operations, qp.qp_type);
   return builder;
 }
 
