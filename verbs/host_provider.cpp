@@ -29,8 +29,6 @@ class DeviceList {
   std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list_;
 };
 
-constexpr std::uint32_t kMellanox = 0x02c9;  // vendor_id of its adapters
-
 // True if the mlx5 driver runs the device. The driver of the bus device is not sufficient, because an emulated device
 // (rxe) on the Ethernet port of an adapter has the same bus device.
 bool is_mlx5(ibv_context* context) {

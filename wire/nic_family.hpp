@@ -26,6 +26,9 @@ inline constexpr Bytes kSrqNextSegment{16};
 
 enum class NicFamily : std::uint8_t { mlx4, mlx5 };
 
+// ibv_device_attr::vendor_id of both families: the IEEE's number (OUI) of Mellanox.
+inline constexpr std::uint32_t kMellanox = 0x02c9;
+
 // Where an adapter can put a short arriving payload. The driver then copies it to its buffer.
 enum class InlineReceive : std::uint8_t {
   nowhere,
@@ -38,6 +41,7 @@ struct FamilyFacts {
   NicFamily value;
   std::string_view name;       // in profiles and records
   std::string_view driver;     // in the kernel
+  int usual_device;            // PCI device id of a common adapter: ConnectX-3, ConnectX-5
   Bytes doorbell;              // size of the MMIO that announces WQEs
   Bytes blueflame_max;         // largest WQE for BlueFlame: half of the usual 512-byte BlueFlame register
   Bytes cqe;                   // default size of a CQE
@@ -62,6 +66,7 @@ inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
     {.value = NicFamily::mlx4,
      .name = "mlx4",
      .driver = "mlx4_core",
+     .usual_device = 4099,
      .doorbell = Bytes(4),
      .blueflame_max = Bytes(256),
      .cqe = Bytes(32),
@@ -77,6 +82,7 @@ inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
     {.value = NicFamily::mlx5,
      .name = "mlx5",
      .driver = "mlx5_core",
+     .usual_device = 4119,
      .doorbell = Bytes(8),
      .blueflame_max = Bytes(256),
      .cqe = Bytes(64),

@@ -31,15 +31,18 @@ int SimProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
                            IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS |
                            IBV_DEVICE_XRC;
+  attr->vendor_id = kMellanox;
+  attr->vendor_part_id = static_cast<std::uint32_t>(nic_.profile().nic.pci_device_id);
   attr->max_qp = kMaxQps;
   attr->max_qp_wr = kMaxQueueDepth;
-  attr->max_sge = kMaxSge;
+  attr->max_sge = attr->max_sge_rd = kMaxSge;
   attr->max_cq = kMaxQps;
   attr->max_cqe = kMaxCqEntries;
   attr->max_mr = attr->max_mw = 1 << 20;
   attr->max_pd = 1 << 16;
   attr->max_ah = 1 << 20;
   attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = kMaxReads;
+  attr->max_res_rd_atom = kMaxReads * kMaxQps;
   attr->atomic_cap = IBV_ATOMIC_HCA;
   attr->max_srq = kMaxQps;
   attr->max_srq_wr = kMaxQueueDepth;
@@ -77,6 +80,7 @@ int SimProvider::query_port(ibv_context*, std::uint8_t port, ibv_port_attr* attr
   const LinkFacts& link = facts(nic_.profile().wire.link_type);
   attr->lid = link.ethernet ? std::uint16_t{0} : lid_of(nic_.node());
   attr->sm_lid = link.ethernet ? 0 : 1;
+  attr->max_vl_num = 1;
   attr->phys_state = 5;  // LinkUp
   set_port_rate(*attr, nic_.profile().wire.port_rate);
   attr->link_layer = link.ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;

@@ -106,9 +106,11 @@ DcqcnParameters read_dcqcn(Section& s) {
   return dcqcn;
 }
 
-NicProfile read_nic(JsonFields& file) {
+NicProfile read_nic(JsonFields& file, NicFamily family) {
   Section s(file, "nic");
-  NicProfile nic{.requester_units = s.integer("requester_units", 1, 1024),
+  const int usual_device = facts(family).usual_device;
+  NicProfile nic{.pci_device_id = s.has("pci_device_id") ? s.integer("pci_device_id", 1, 0xffff) : usual_device,
+                 .requester_units = s.integer("requester_units", 1, 1024),
                  .front_end = s.time("front_end_ns"),
                  .doorbell_wqe = s.time("doorbell_wqe_ns"),
                  .blueflame_wqe = s.time("blueflame_wqe_ns"),
@@ -213,7 +215,7 @@ Profile read_profile(const Json& json, const std::string& where) {
                   .wire = wire,
                   .host = read_host(file),
                   .link = read_link(file),
-                  .nic = read_nic(file),
+                  .nic = read_nic(file, wire.family),
                   .fabric = read_fabric(file, wire)};
   if (profile.nic.input_buffer < profile.wire.mtu + kMaxHeaders) {
     fail("{}: nic: key \"input_buffer_bytes\": {} is too small for a packet of the MTU; at least {}", where,

@@ -38,7 +38,7 @@ struct HostProfile {
   Picos event_wakeup;         // latency from an interrupt until the sleeping thread runs
   Picos post_recv_call;       // one ibv_post_recv
   Picos post_recv_wqe;        // each WQE in it
-  Picos register_call;        // one ibv_reg_mr; ibv_dereg_mr is not charged
+  Picos register_call;        // one ibv_reg_mr or ibv_resize_cq; ibv_dereg_mr is not charged
   Picos register_page;        // each page of 4 KB in it
   static constexpr std::size_t kMaxWcBuffers = 64;
   std::uint64_t wc_buffers;          // lines that a core may have in flight to the link before it stalls
@@ -82,6 +82,7 @@ inline constexpr EnumTable<CongestionControl, Word<CongestionControl>> kCongesti
 static_assert(in_order(kCongestionControls));
 
 struct NicProfile {
+  int pci_device_id;           // ibv_device_attr::vendor_part_id: programs know adapters by it
   int requester_units;
   Picos front_end;             // from the arrival of a doorbell or WQE until fetch or scheduling
   Picos doorbell_wqe;          // requester unit, per WQE fetched by DMA
