@@ -1,8 +1,11 @@
-// Access to the functions of libibverbs that the preloaded library replaces.
+// Calls of libibverbs' own functions.
 #pragma once
 
 #include <infiniband/verbs.h>
 
+#include "verbs/preload/dynamic_symbols.hpp"
+
+// verbs.h wraps them.
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 #undef ibv_query_port
@@ -10,30 +13,7 @@
 
 namespace verbscope::driver {
 
-// The functions that the preloaded library replaces: name, and default version of the name in libibverbs. libibverbs's
-// older versions of them call these, too.
-#define VERBSCOPE_INTERPOSED(each)         \
-  each(ibv_open_device, "IBVERBS_1.1");    \
-  each(ibv_import_device, "IBVERBS_1.10"); \
-  each(ibv_close_device, "IBVERBS_1.1");   \
-  each(ibv_create_cq, "IBVERBS_1.1");      \
-  each(ibv_destroy_cq, "IBVERBS_1.1");     \
-  each(ibv_create_srq, "IBVERBS_1.1");     \
-  each(ibv_destroy_srq, "IBVERBS_1.1");    \
-  each(ibv_create_qp, "IBVERBS_1.1");      \
-  each(ibv_modify_qp, "IBVERBS_1.1");      \
-  each(ibv_destroy_qp, "IBVERBS_1.1");     \
-  each(ibv_reg_mr, "IBVERBS_1.1");         \
-  each(ibv_reg_mr_iova, "IBVERBS_1.7");    \
-  each(ibv_reg_mr_iova2, "IBVERBS_1.8");   \
-  each(ibv_reg_dmabuf_mr, "IBVERBS_1.12"); \
-  each(ibv_dereg_mr, "IBVERBS_1.1");       \
-  each(ibv_create_ah, "IBVERBS_1.1")
-
-// Finds a function of libibverbs by name and version, wherever the program loaded libibverbs from. Null: not found.
-void* find_in_libibverbs(const char* name, const char* version);
-
-// The same, cached per name. `function` is used for its type only.
+// A function of libibverbs, by its name and default version there, found once. `Function` is its type.
 template <class Function>
 struct ProviderCall {
   const char* name;
@@ -41,7 +21,7 @@ struct ProviderCall {
   void* known = nullptr;
 
   Function* get() {
-    if (known == nullptr) known = find_in_libibverbs(name, version);
+    if (known == nullptr) known = preload::find_in_libibverbs(name, version);
     return reinterpret_cast<Function*>(known);
   }
 };
