@@ -20,6 +20,7 @@ enum class Operation : std::uint32_t {
   wait_outside,  // for file descriptors, children and other threads
   notify,        // those that wait_outside
   set_alarm,
+  describe_adapter,
   open_device,
   close_device,
   query_device,
@@ -32,6 +33,8 @@ enum class Operation : std::uint32_t {
   alloc_td,
   dealloc_td,
   alloc_parent_domain,
+  open_xrcd,
+  close_xrcd,
   reg_mr,
   rereg_mr,
   dereg_mr,
@@ -49,9 +52,12 @@ enum class Operation : std::uint32_t {
   query_srq,
   destroy_srq,
   create_qp,
+  open_qp,
   modify_qp,
   query_qp,
   destroy_qp,
+  attach_mcast,
+  detach_mcast,
   create_ah,
   destroy_ah,
   get_async_event,
@@ -130,9 +136,15 @@ class Reader {
   std::size_t left_;
 };
 
+// What identifies the adapter of a node beside what ibv_query_device tells.
+struct AdapterFacts {
+  std::uint32_t device_id;
+  char driver[16];  // in the kernel
+};
+
 // A work request in a message, followed by its SGEs or, if they are inline, by their bytes.
 struct SendMessage {
-  ibv_send_wr wr;  // without pointers
+  ibv_send_wr wr;    // without pointers
   std::uint32_t ah;  // of a datagram
   std::uint32_t mw;  // of a binding
   std::uint32_t mr;
@@ -142,6 +154,9 @@ struct RecvMessage {
   std::uint64_t wr_id;
   std::int32_t num_sge;
 };
+
+// A request with more SGEs is refused by any device: the rest of them need not travel.
+inline constexpr int kMostSges = 256;
 
 // A completion of an extended CQ.
 struct ExtendedCompletion {

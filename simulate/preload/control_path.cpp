@@ -1,24 +1,15 @@
-// The functions of libibverbs that make, change and destroy verbs objects.
-#include <pthread.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
+// The functions of libibverbs that make, change and destroy domains, memory regions and windows, and address handles.
+#include <arpa/inet.h>
+#include <endian.h>
+#include <fcntl.h>
 
 #include <cstring>
 
+#include "simulate/preload/exported.hpp"
 #include "simulate/preload/objects.hpp"
-
-#undef ibv_reg_mr
-#undef ibv_reg_mr_iova
-
-#define EXPORTED extern "C" __attribute__((visibility("default")))
 
 namespace verbscope::simulate {
 namespace {
-
-void prepare_waits(auto& object) {
-  pthread_mutex_init(&object.mutex, nullptr);
-  pthread_cond_init(&object.cond, nullptr);
-}
 
 // The simulator's number of a thread domain has no place in libibverbs' structure.
 struct Td : ibv_td {
@@ -26,10 +17,7 @@ struct Td : ibv_td {
 };
 
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
-  if (attr->comp_mask != 0) {
-    errno = EINVAL;
-    return nullptr;
-  }
+  if (attr->comp_mask != 0) return no_object(EINVAL);
   auto* td = new Td{};
   td->context = context;
   Request request(Operation::alloc_td);
@@ -43,15 +31,27 @@ int dealloc_td(ibv_td* td) {
 }
 
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) {
-  if (attr->pd == nullptr || attr->pd->context != context || attr->comp_mask != 0) {
-    errno = attr->comp_mask != 0 ? EOPNOTSUPP : EINVAL;
-    return nullptr;
-  }
+  if (attr->comp_mask != 0) return no_object(EOPNOTSUPP);
+  if (attr->pd == nullptr || attr->pd->context != context) return no_object(EINVAL);
   auto* pd = new ibv_pd{.context = context, .handle = 0};
   Request request(Operation::alloc_parent_domain);
   const int error = request.put(attr->pd->handle).put(handle_of(static_cast<Td*>(attr->td))).ask();
   pd->handle = request.get<std::uint32_t>();
   return made(pd, error);
+}
+
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) {
+  if (attr->comp_mask != (IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS)) return no_object(EINVAL);
+  auto* xrcd = new Xrcd{};
+  xrcd->context = context;
+  Request request(Operation::open_xrcd);
+  const int error = request.put(own(context).handle).put(attr->fd).put(attr->oflags).ask();
+  xrcd->handle = request.get<std::uint32_t>();
+  return made(xrcd, error);
+}
+
+int close_xrcd(ibv_xrcd* xrcd) {
+  return destroyed(Operation::close_xrcd, static_cast<Xrcd*>(xrcd));
 }
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
@@ -74,72 +74,9 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   return error;
 }
 
-ibv_cq* create(Cq& cq, ibv_context* context, const ibv_cq_init_attr_ex& attr, bool extended) {
-  cq.context = context;
-  cq.channel = attr.channel;
-  cq.cq_context = attr.cq_context;
-  prepare_waits(cq);
-  Request request(Operation::create_cq);
-  request.put(&cq).put(own(context).handle).put(handle_of(static_cast<CompChannel*>(attr.channel)));
-  const int error = request.put(handle_of((attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0 ? attr.parent_domain : nullptr)).put(attr).put(extended).ask();
-  if (error != 0) return refused<ibv_cq>(&cq, error);
-  cq.handle = request.get<std::uint32_t>();
-  cq.cqe = request.get<int>();
-  if (attr.channel != nullptr) ++attr.channel->refcnt;
-  if (extended) set_poll_functions(cq, attr.wc_flags);
-  return verbs(cq);
-}
-
-ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
-  return reinterpret_cast<ibv_cq_ex*>(create(*new Cq, context, *attr, true));
-}
-
-template <class Attributes>
-ibv_qp* create(ibv_pd* pd, Attributes& attr, std::uint64_t operations) {
-  auto* qp = new ibv_qp{};
-  qp->context = pd->context;
-  qp->qp_context = attr.qp_context;
-  qp->pd = pd;
-  qp->send_cq = attr.send_cq;
-  qp->recv_cq = attr.recv_cq;
-  qp->srq = attr.srq;
-  qp->qp_type = attr.qp_type;
-  prepare_waits(*qp);
-  Request request(Operation::create_qp);
-  request.put(qp).put(pd->handle).put(handle_of(attr.send_cq)).put(handle_of(attr.recv_cq)).put(handle_of(attr.srq));
-  const int error = request.put(attr.cap).put(attr.qp_type).put(attr.sq_sig_all).put(operations).ask();
-  if (error != 0) return made(qp, error);
-  qp->handle = request.get<std::uint32_t>();
-  qp->qp_num = request.get<std::uint32_t>();
-  attr.cap = request.get<ibv_qp_cap>();
-  return qp;
-}
-
-ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
-  constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD;
-  if ((attr->comp_mask & ~kKnown) != 0 || (attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd->context != context) {
-    errno = (attr->comp_mask & ~kKnown) != 0 ? EOPNOTSUPP : EINVAL;
-    return nullptr;
-  }
-  return create(attr->pd, *attr, 0);
-}
-
-ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr& attr) {
-  auto* srq = new ibv_srq{};
-  srq->context = pd->context;
-  srq->srq_context = attr.srq_context;
-  srq->pd = pd;
-  prepare_waits(*srq);
-  Request request(Operation::create_srq);
-  const int error = request.put(srq).put(pd->handle).put(attr.attr).ask();
-  if (error != 0) return made(srq, error);
-  srq->handle = request.get<std::uint32_t>();
-  attr.attr = request.get<ibv_srq_attr>();
-  return srq;
-}
-
 ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, int access) {
-  auto* mr = new ibv_mr{.context = pd->context, .pd = pd, .addr = address, .length = length, .handle = 0, .lkey = 0, .rkey = 0};
+  auto* mr = new ibv_mr{
+      .context = pd->context, .pd = pd, .addr = address, .length = length, .handle = 0, .lkey = 0, .rkey = 0};
   Request request(Operation::reg_mr);
   const int error = request.put(pd->handle).put(address).put(length).put(iova).put(access).ask();
   mr->handle = request.get<std::uint32_t>();
@@ -148,21 +85,52 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova
   return made(mr, error);
 }
 
+// The sender's and the receiver's GID of a datagram, and the type of these.
+struct DatagramPath {
+  ibv_gid from;
+  ibv_gid to;
+  ibv_gid_type type;
+};
+
+ibv_gid mapped(const char* ipv4) {
+  ibv_gid gid{};
+  gid.raw[10] = gid.raw[11] = 0xff;
+  std::memcpy(&gid.raw[12], ipv4, 4);
+  return gid;
+}
+
+// From the 40 bytes before the data of a datagram: a GRH, an IPv6 header, or 20 bytes and an IPv4 header (InfiniBand
+// Architecture Specification, annex A17.4.5.1).
+DatagramPath path_of(const ibv_grh& grh) {
+  constexpr std::uint8_t kUdp = 17;
+  if ((be32toh(grh.version_tclass_flow) >> 28) == 6)
+    return {grh.sgid, grh.dgid, grh.next_hdr == kUdp ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1};
+  const char* const ipv4 = reinterpret_cast<const char*>(&grh) + 20;
+  return {mapped(ipv4 + 12), mapped(ipv4 + 16), IBV_GID_TYPE_ROCE_V2};
+}
+
+// The index of a port's GID. -1: it has none of these.
+int find_gid(ibv_context* context, std::uint8_t port, const DatagramPath& path) {
+  ibv_gid_entry entry{};
+  for (std::uint32_t i = 0; _ibv_query_gid_ex(context, port, i, &entry, 0, sizeof entry) == 0; ++i) {
+    const bool ethernet = entry.gid_type != IBV_GID_TYPE_IB;
+    if (std::memcmp(&entry.gid, &path.to, sizeof entry.gid) == 0 && (!ethernet || entry.gid_type == path.type))
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+
 }  // namespace
 
-void set_device_calls(Context& context);
-
-void set_tables(Context& context) {
-  set_device_calls(context);
-  set_data_path(context.context.ops);
+void set_domain_calls(Context& context) {
   context.context.ops.alloc_mw = &alloc_mw;
   context.context.ops.dealloc_mw = &dealloc_mw;
   context.context.ops.bind_mw = &bind_mw;
-  context.create_cq_ex = &create_cq_ex;
-  context.create_qp_ex = &create_qp_ex;
   context.alloc_td = &alloc_td;
   context.dealloc_td = &dealloc_td;
   context.alloc_parent_domain = &alloc_parent_domain;
+  context.open_xrcd = &open_xrcd;
+  context.close_xrcd = &close_xrcd;
 }
 
 }  // namespace verbscope::simulate
@@ -194,8 +162,7 @@ EXPORTED ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint
 }
 
 EXPORTED ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
-  errno = EOPNOTSUPP;
-  return nullptr;
+  return no_object(EOPNOTSUPP);
 }
 
 EXPORTED int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
@@ -217,123 +184,6 @@ EXPORTED int ibv_dereg_mr(ibv_mr* mr) {
   return destroyed(Operation::dereg_mr, mr);
 }
 
-EXPORTED ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
-  auto* channel = new CompChannel{};
-  channel->context = context;
-  channel->fd = eventfd(0, EFD_CLOEXEC);
-  if (channel->fd < 0) return made(channel, errno);
-  Request request(Operation::create_channel);
-  const int error = request.put(own(context).handle).put(channel->fd).ask();
-  channel->handle = request.get<std::uint32_t>();
-  return made(channel, error);
-}
-
-EXPORTED int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
-  if (channel->refcnt > 0) return EBUSY;
-  const int fd = channel->fd;
-  const int error = destroyed(Operation::destroy_channel, static_cast<CompChannel*>(channel));
-  if (error == 0) close(fd);
-  return error;
-}
-
-EXPORTED ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,
-                               int vector) {
-  if (entries < 1 || vector < 0) {
-    errno = EINVAL;
-    return nullptr;
-  }
-  ibv_cq_init_attr_ex attr{};
-  attr.cqe = static_cast<std::uint32_t>(entries);
-  attr.cq_context = cq_context;
-  attr.channel = channel;
-  attr.comp_vector = static_cast<std::uint32_t>(vector);
-  return create(*new Cq, context, attr, false);
-}
-
-EXPORTED int ibv_resize_cq(ibv_cq* cq, int entries) {
-  Request request(Operation::resize_cq);
-  const int error = request.put(cq->handle).put(entries).ask();
-  if (error == 0) cq->cqe = request.get<int>();
-  return error;
-}
-
-EXPORTED int ibv_destroy_cq(ibv_cq* cq) {
-  ibv_comp_channel* const channel = cq->channel;
-  const int error = ask(Operation::destroy_cq, cq->handle);
-  if (error != 0) return error;
-  if (channel != nullptr) --channel->refcnt;
-  delete &own(cq);
-  return 0;
-}
-
-EXPORTED int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
-  Request request(Operation::get_cq_event);
-  const int error = request.put(static_cast<CompChannel*>(channel)->handle).ask();
-  if (error != 0) {
-    errno = error;
-    return -1;
-  }
-  *cq = verbs(*request.get<Cq*>());
-  *cq_context = (*cq)->cq_context;
-  return 0;
-}
-
-EXPORTED void ibv_ack_cq_events(ibv_cq* cq, unsigned count) {
-  cq->comp_events_completed += count;
-}
-
-EXPORTED ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
-  return create_srq(pd, *attr);
-}
-
-EXPORTED int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
-  return ask(Operation::modify_srq, srq->handle, *attr, mask);
-}
-
-EXPORTED int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
-  Request request(Operation::query_srq);
-  const int error = request.put(srq->handle).ask();
-  if (error == 0) *attr = request.get<ibv_srq_attr>();
-  return error;
-}
-
-EXPORTED int ibv_destroy_srq(ibv_srq* srq) {
-  return destroyed(Operation::destroy_srq, srq);
-}
-
-EXPORTED ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
-  return create(pd, *attr, 0);
-}
-
-EXPORTED ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp*) {
-  return nullptr;
-}
-
-EXPORTED int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
-  Request request(Operation::modify_qp);
-  const int error = request.put(qp->handle).put(*attr).put(mask).ask();
-  if (error == 0) qp->state = request.get<ibv_qp_state>();
-  return error;
-}
-
-EXPORTED int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
-  Request request(Operation::query_qp);
-  const int error = request.put(qp->handle).put(mask).ask();
-  if (error != 0) return error;
-  *attr = request.get<ibv_qp_attr>();
-  *init = request.get<ibv_qp_init_attr>();
-  init->qp_context = qp->qp_context;
-  init->send_cq = qp->send_cq;
-  init->recv_cq = qp->recv_cq;
-  init->srq = qp->srq;
-  qp->state = attr->qp_state;
-  return 0;
-}
-
-EXPORTED int ibv_destroy_qp(ibv_qp* qp) {
-  return destroyed(Operation::destroy_qp, qp);
-}
-
 EXPORTED ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   auto* ah = new ibv_ah{.context = pd->context, .pd = pd, .handle = 0};
   Request request(Operation::create_ah);
@@ -342,23 +192,32 @@ EXPORTED ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   return made(ah, error);
 }
 
+EXPORTED int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* attr) {
+  constexpr std::uint8_t kMostHops = 0xff;
+  *attr = ibv_ah_attr{};
+  attr->dlid = wc->slid;
+  attr->sl = wc->sl;
+  attr->src_path_bits = wc->dlid_path_bits;
+  attr->port_num = port;
+  if ((wc->wc_flags & IBV_WC_GRH) == 0) return 0;
+  const DatagramPath path = path_of(*grh);
+  const int index = find_gid(context, port, path);
+  if (index < 0) return -1;
+  const std::uint32_t labels = be32toh(grh->version_tclass_flow);
+  attr->is_global = 1;
+  attr->grh.dgid = path.from;
+  attr->grh.sgid_index = static_cast<std::uint8_t>(index);
+  attr->grh.flow_label = labels & 0xfffff;
+  attr->grh.traffic_class = static_cast<std::uint8_t>(labels >> 20);
+  attr->grh.hop_limit = kMostHops;
+  return 0;
+}
+
+EXPORTED ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port) {
+  ibv_ah_attr attr{};
+  return ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr) != 0 ? nullptr : ibv_create_ah(pd, &attr);
+}
+
 EXPORTED int ibv_destroy_ah(ibv_ah* ah) {
   return destroyed(Operation::destroy_ah, ah);
-}
-
-EXPORTED int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
-  Request request(Operation::get_async_event);
-  const int error = request.put(own(context).handle).ask();
-  if (error != 0) {
-    errno = error;
-    return -1;
-  }
-  *event = request.get<ibv_async_event>();
-  return 0;
-}
-
-EXPORTED void ibv_ack_async_event(ibv_async_event*) {}
-
-EXPORTED int ibv_fork_init() {
-  return 0;
 }

@@ -10,7 +10,7 @@ namespace {
 
 std::uint32_t length_of(const ibv_send_wr& wr) {
   std::uint32_t length = 0;
-  for (int i = 0; i < wr.num_sge; ++i) length += wr.sg_list[i].length;
+  for (int i = 0; i < std::min(wr.num_sge, kMostSges); ++i) length += wr.sg_list[i].length;
   return length;
 }
 
@@ -18,7 +18,7 @@ void put(Request& request, const ibv_send_wr& wr, bool datagram) {
   SendMessage message{.wr = wr, .ah = 0, .mw = 0, .mr = 0, .inline_bytes = 0};
   message.wr.next = nullptr;
   message.wr.sg_list = nullptr;
-  message.wr.num_sge = std::max(wr.num_sge, 0);
+  message.wr.num_sge = std::min(wr.num_sge, kMostSges);
   const bool inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
   if (datagram) message.ah = handle_of(wr.wr.ud.ah);
   if (wr.opcode == IBV_WR_BIND_MW) {
@@ -54,7 +54,7 @@ int posted(Request& request, Wr* list, Wr** bad) {
   return error;
 }
 
-int post_send_list(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad, bool all) {
+int post_list(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad, bool all) {
   Request request(Operation::post_send);
   request.put(qp->handle).put(all).put(count_of(list));
   for (const ibv_send_wr* wr = list; wr != nullptr; wr = wr->next) put(request, *wr, qp->qp_type == IBV_QPT_UD);
@@ -62,16 +62,16 @@ int post_send_list(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad, bool all) {
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
-  return post_send_list(qp, list, bad, false);
+  return post_list(qp, list, bad, false);
 }
 
 int post_recvs(Operation operation, std::uint32_t queue, ibv_recv_wr* list, ibv_recv_wr** bad) {
   Request request(operation);
   request.put(queue).put(count_of(list));
   for (const ibv_recv_wr* wr = list; wr != nullptr; wr = wr->next) {
-    const RecvMessage message{.wr_id = wr->wr_id, .num_sge = wr->num_sge};
+    const RecvMessage message{.wr_id = wr->wr_id, .num_sge = std::min(wr->num_sge, kMostSges)};
     request.put(message);
-    for (int i = 0; i < wr->num_sge; ++i) request.put(wr->sg_list[i]);
+    for (int i = 0; i < message.num_sge; ++i) request.put(wr->sg_list[i]);
   }
   return posted(request, list, bad);
 }
@@ -128,6 +128,10 @@ std::uint64_t read_time(ibv_cq_ex* cq) {
 }
 
 }  // namespace
+
+int post_send_all(ibv_qp* qp, ibv_send_wr* list) {
+  return post_list(qp, list, nullptr, true);
+}
 
 void set_poll_functions(Cq& cq, std::uint64_t fields) {
   cq.start_poll = &start_poll;

@@ -7,14 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 
+#include "simulate/preload/exported.hpp"
 #include "simulate/preload/objects.hpp"
-
-#undef ibv_query_port
-#undef ibv_get_device_list
-
-#define EXPORTED extern "C" __attribute__((visibility("default")))
 
 namespace verbscope::simulate {
 namespace {
@@ -69,8 +64,12 @@ int query_clock(ibv_context* context, ibv_values_ex* values) {
 }  // namespace
 
 ibv_device& device() {
-  static ibv_device only = [] {
-    ibv_device made{};
+  // Providers look behind libibverbs' part of a device for their own, and find zeros.
+  struct Padded : ibv_device {
+    std::byte of_providers[512];
+  };
+  static Padded only = [] {
+    Padded made{};
     made.node_type = IBV_NODE_CA;
     made.transport_type = IBV_TRANSPORT_IB;
     std::strcpy(made.name, "sim0");
@@ -95,8 +94,8 @@ using namespace verbscope::simulate;
 EXPORTED ibv_device** ibv_get_device_list(int* count) {
   auto** const list = static_cast<ibv_device**>(calloc(2, sizeof(ibv_device*)));
   if (list == nullptr) return nullptr;
-  list[0] = &device();
-  if (count != nullptr) *count = 1;
+  if (simulated()) list[0] = &device();
+  if (count != nullptr) *count = simulated() ? 1 : 0;
   return list;
 }
 
@@ -125,10 +124,17 @@ EXPORTED ibv_context* ibv_open_device(ibv_device* of) {
   context->context.async_fd = eventfd(0, EFD_CLOEXEC);
   if (context->context.async_fd < 0) return refused<ibv_context>(context, errno);
   pthread_mutex_init(&context->context.mutex, nullptr);
-  set_tables(*context);
+  set_device_calls(*context);
+  set_domain_calls(*context);
+  set_queue_calls(*context);
+  set_qp_calls(*context);
+  set_data_path(context->context.ops);
   Request request(Operation::open_device);
   const int error = request.put(context->context.async_fd).ask();
-  if (error != 0) return refused<ibv_context>(context, error);
+  if (error != 0) {
+    close(context->context.async_fd);
+    return refused<ibv_context>(context, error);
+  }
   context->handle = request.get<std::uint32_t>();
   context->context.num_comp_vectors = request.get<int>();
   return &context->context;
@@ -172,8 +178,8 @@ EXPORTED int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, std::ui
   return error;
 }
 
-EXPORTED ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t most, std::uint32_t flags,
-                                      std::size_t size) {
+EXPORTED ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t most,
+                                      std::uint32_t flags, std::size_t size) {
   if (flags != 0) return -EOPNOTSUPP;
   ibv_device_attr known{};
   ssize_t count = 0;
@@ -182,7 +188,8 @@ EXPORTED ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entri
     ibv_gid_entry entry{};
     for (std::uint32_t i = 0; query_gid_entry(context, port, i, &entry) == 0; ++i) {
       if (static_cast<std::size_t>(count) == most) return -EINVAL;
-      std::memcpy(reinterpret_cast<char*>(entries) + static_cast<std::size_t>(count++) * size, &entry, std::min(size, sizeof entry));
+      std::memcpy(reinterpret_cast<char*>(entries) + static_cast<std::size_t>(count++) * size, &entry,
+                  std::min(size, sizeof entry));
     }
   }
   return count;
@@ -215,4 +222,34 @@ EXPORTED int ibv_get_pkey_index(ibv_context* context, std::uint8_t port, __be16 
     if (found == pkey) return i;
   }
   return -1;
+}
+
+// Contexts and objects cannot be handed to other processes.
+EXPORTED ibv_context* ibv_import_device(int) {
+  return no_object(EOPNOTSUPP);
+}
+EXPORTED ibv_pd* ibv_import_pd(ibv_context*, std::uint32_t) {
+  return no_object(EOPNOTSUPP);
+}
+EXPORTED void ibv_unimport_pd(ibv_pd*) {}
+EXPORTED ibv_mr* ibv_import_mr(ibv_pd*, std::uint32_t) {
+  return no_object(EOPNOTSUPP);
+}
+EXPORTED void ibv_unimport_mr(ibv_mr*) {}
+EXPORTED ibv_dm* ibv_import_dm(ibv_context*, std::uint32_t) {
+  return no_object(EOPNOTSUPP);
+}
+EXPORTED void ibv_unimport_dm(ibv_dm*) {}
+
+// The simulated adapter reads and writes the memory of a process by its addresses: a fork moves nothing.
+EXPORTED int ibv_fork_init() {
+  return 0;
+}
+EXPORTED ibv_fork_status ibv_is_fork_initialized() {
+  return IBV_FORK_UNNEEDED;
+}
+
+// The simulated network has no Ethernet addresses.
+EXPORTED int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr*, std::uint8_t*, std::uint16_t*) {
+  return -EOPNOTSUPP;
 }

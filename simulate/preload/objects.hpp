@@ -3,10 +3,12 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "simulate/preload/session.hpp"
+#include "verbs/request_builder.hpp"
 
 namespace verbscope::simulate {
 
@@ -23,9 +25,12 @@ struct CompChannel : ibv_comp_channel {
   std::uint32_t handle = 0;
 };
 
+// `got`: events that the program has taken; it acknowledges them in libibverbs' members.
 struct Cq : ibv_cq_ex {
   Cq() : ibv_cq_ex{} {}
   ExtendedCompletion current{};  // between start_poll and end_poll
+  std::atomic<std::uint32_t> got = 0;
+  std::atomic<std::uint32_t> async_got = 0;
 };
 
 inline ibv_cq* verbs(Cq& cq) {
@@ -38,12 +43,50 @@ inline Cq& own(ibv_cq* cq) {
   return own(reinterpret_cast<ibv_cq_ex*>(cq));
 }
 
+struct Srq : ibv_srq {
+  std::uint32_t number = 0;
+  std::atomic<std::uint32_t> got = 0;
+};
+
+inline Srq& own(ibv_srq* srq) {
+  return *static_cast<Srq*>(srq);
+}
+
+struct Xrcd : ibv_xrcd {
+  std::uint32_t handle = 0;
+};
+
+// The program's ibv_qp is `qp_base`.
+struct Qp : RequestBuilder {
+  bool builds = false;  // made for ibv_wr_*
+  std::atomic<std::uint32_t> got = 0;
+};
+
+inline Qp& own(ibv_qp* qp) {
+  return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp));
+}
+
 // The device "sim0" of this node.
 ibv_device& device();
-// Fills the tables of a context through which libibverbs' inline calls reach the simulator.
-void set_tables(Context& context);
-void set_poll_functions(Cq& cq, std::uint64_t fields);
+
+// Fill the tables of a context, through which libibverbs' inline calls reach the simulator.
+void set_device_calls(Context& context);
+void set_domain_calls(Context& context);
+void set_queue_calls(Context& context);
+void set_qp_calls(Context& context);
 void set_data_path(ibv_context_ops& ops);
+void set_poll_functions(Cq& cq, std::uint64_t fields);
+
+// Posts the whole list or, on an error, nothing.
+int post_send_all(ibv_qp* qp, ibv_send_wr* list);
+
+// Waits until the program has acknowledged all events of an object that it `got`, before the object is deleted.
+void await_acknowledged(const std::uint32_t& completed, const std::atomic<std::uint32_t>& got);
+
+void prepare_waits(auto& object) {
+  pthread_mutex_init(&object.mutex, nullptr);
+  pthread_cond_init(&object.cond, nullptr);
+}
 
 inline std::uint32_t handle_of(const auto* object) {
   return object == nullptr ? 0 : object->handle;
@@ -62,6 +105,12 @@ Object* made(Object* object, int error) {
 template <class Result>
 Result* refused(auto* object, int error) {
   delete object;
+  errno = error;
+  return nullptr;
+}
+
+// The result of a failed call that returns an object.
+inline std::nullptr_t no_object(int error) {
   errno = error;
   return nullptr;
 }

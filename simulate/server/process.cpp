@@ -69,6 +69,8 @@ int Process::destroy(const Entry& entry) {
       return provider_.dealloc_pd(static_cast<ibv_pd*>(entry.object));
     case Kind::td:
       return provider_.dealloc_td(static_cast<ibv_td*>(entry.object));
+    case Kind::xrcd:
+      return provider_.close_xrcd(static_cast<ibv_xrcd*>(entry.object));
     case Kind::mr:
       return provider_.dereg_mr(static_cast<ibv_mr*>(entry.object));
     case Kind::mw:

@@ -28,7 +28,7 @@ class ProcessMemory final : public sim::AddressSpace {
   int process_;
 };
 
-enum class Kind : std::uint8_t { context, pd, td, mr, mw, channel, cq, srq, qp, ah };
+enum class Kind : std::uint8_t { context, pd, td, xrcd, mr, mw, channel, cq, srq, qp, ah };
 
 class Process {
  public:
