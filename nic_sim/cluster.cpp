@@ -24,11 +24,13 @@ constexpr std::uint64_t seed_of(std::uint64_t seed, std::uint64_t part) {
 
 // The core is free again when its thread ends, also by an exception.
 struct FreedAtEnd {
-  explicit FreedAtEnd(sim::SimThread*& place) : core(place) {}
+  explicit FreedAtEnd(sim::SimThread** place) : core(place) {}
   FreedAtEnd(const FreedAtEnd&) = delete;
   FreedAtEnd& operator=(const FreedAtEnd&) = delete;
-  ~FreedAtEnd() { core = nullptr; }
-  sim::SimThread*& core;
+  ~FreedAtEnd() {
+    if (core != nullptr) *core = nullptr;
+  }
+  sim::SimThread** core;  // null: it has none
 };
 
 }  // namespace
@@ -149,26 +151,30 @@ std::optional<int> SimCluster::free_core(int node) const {
   return static_cast<int>(found - places.begin());
 }
 
-void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> body) {
+void SimCluster::add_thread(int node, std::optional<int> core, std::function<void(SimNode&)> body) {
   Impl::Machine& machine = impl_->machines.at(static_cast<std::size_t>(node));
   const HostProfile& host = impl_->profile.host;
-  if (core < 0 || core >= host.hardware_threads())
-    fail("core {}: a node of {} has cores 0 to {}", core, impl_->profile.name, host.hardware_threads() - 1);
-  sim::SimThread*& place = machine.on_hardware_thread[static_cast<std::size_t>(core)];
-  if (place != nullptr) fail("core {} of node {} already has a thread", core, node);
+  sim::SimThread** place = nullptr;
+  if (core) {
+    if (*core < 0 || *core >= host.hardware_threads())
+      fail("core {}: a node of {} has cores 0 to {}", *core, impl_->profile.name, host.hardware_threads() - 1);
+    place = &machine.on_hardware_thread[static_cast<std::size_t>(*core)];
+    if (*place != nullptr) fail("core {} of node {} already has a thread", *core, node);
+  }
   sim::SimThread& thread = impl_->threads.emplace_back(
-      machine.home, host,
-      [&machine, &place, poll_cost = host.poll_memory, body = std::move(body)](sim::SimThread& self) {
+      machine.home, host, [&machine, place, poll_cost = host.poll_memory, body = std::move(body)](sim::SimThread& self) {
         const FreedAtEnd freed{place};
         SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), poll_cost);
         body(sim_node);
       });
-  place = &thread;
-  sim::SimThread* const beside =
-      machine.on_hardware_thread[static_cast<std::size_t>((core + host.cores) % host.hardware_threads())];
-  if (beside != &thread && beside != nullptr) {
-    thread.share_core(host.shared_core_speed);
-    beside->share_core(host.shared_core_speed);
+  if (core) {
+    *place = &thread;
+    sim::SimThread* const beside =
+        machine.on_hardware_thread[static_cast<std::size_t>((*core + host.cores) % host.hardware_threads())];
+    if (beside != &thread && beside != nullptr) {
+      thread.share_core(host.shared_core_speed);
+      beside->share_core(host.shared_core_speed);
+    }
   }
   machine.own_threads.push_back(&thread);
   ++machine.home.unfinished_threads;

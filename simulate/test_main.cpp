@@ -22,13 +22,21 @@ int main(int argc, char** argv) {
   memory->nodes = uint32_t(commands.size());
   memory->tsc_mhz = 2000;
   std::vector<pid_t> pids;
+  char self[4096] = {};
+  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return 1;
+  const std::string library = std::string(self, std::string_view(self).rfind('/')) + "/libverbscope_simulate.so";
+  if (FILE* f = fopen("/proc/cpuinfo", "r")) {
+    char line[256];
+    while (fgets(line, sizeof line, f) && sscanf(line, "cpu MHz : %lf", &memory->tsc_mhz) != 1) {}
+    fclose(f);
+  }
   for (std::size_t n = 0; n < commands.size(); ++n) {
     commands[n].push_back(nullptr);
     const pid_t p = fork();
     if (p == 0) {
       setenv(kMemoryVariable, ("/proc/" + std::to_string(getppid()) + "/fd/" + std::to_string(fd)).c_str(), 1);
       setenv(kNodeVariable, std::to_string(n).c_str(), 1);
-      setenv("LD_PRELOAD", "/tmp/sim/build/bin/libverbscope_simulate.so", 1);
+      setenv("LD_PRELOAD", library.c_str(), 1);
       personality(ADDR_NO_RANDOMIZE);
       execvp(commands[n][0], commands[n].data());
       perror("exec");

@@ -57,12 +57,13 @@ class EventQueue {
     return what;
   }
 
-  // `thread` sleeps until an event has arrived, and consumes it. None after `deadline`.
-  std::optional<What> await(SimThread& thread, Picos deadline) {
+  // `thread` sleeps until an event has arrived, and consumes it. None after `deadline`, or if `interrupted` is true after
+  // its sleep was ended.
+  std::optional<What> await(SimThread& thread, Picos deadline, const bool& interrupted = kNotInterrupted) {
     bool slept = false;
     thread.sync();
     while (!has_arrived(thread.clock())) {
-      if (thread.clock() >= deadline) return std::nullopt;
+      if (thread.clock() >= deadline || interrupted) return std::nullopt;
       sleepers_.push_back(&thread);
       thread.sleep(pending_.empty() ? deadline : std::min(deadline, pending_.front().at));
       std::erase(sleepers_, &thread);
@@ -81,6 +82,7 @@ class EventQueue {
   }
 
  private:
+  static constexpr bool kNotInterrupted = false;
   struct Event {
     What what;
     Picos at;

@@ -105,7 +105,8 @@ void SimThread::end_pass() {
 }
 
 void SimThread::sleep(Picos deadline) {
-  engine_.schedule(deadline, &end_sleep, this, ++sleeps_);
+  ++sleeps_;
+  if (deadline != Picos::max()) engine_.schedule(deadline, &end_sleep, this, sleeps_);
   fell_asleep_ = clock_;
   asleep_ = true;
   home_.running = nullptr;

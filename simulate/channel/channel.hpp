@@ -4,11 +4,13 @@
 #pragma once
 
 #include <linux/futex.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
@@ -23,6 +25,10 @@ inline constexpr std::size_t kMaxThreads = 512;
 // Room for a request: a list of 4096 work requests with an SGE each. Pages that are not used take no memory.
 inline constexpr std::size_t kMessageBytes = 1 << 20;
 
+// getpid() of the main programs of processes: this and the number of the process, in the order in which they begin. The
+// kernel has no ids from here on (PID_MAX_LIMIT).
+inline constexpr std::int32_t kFirstProcessId = 4 * 1024 * 1024;
+
 enum class Turn : std::uint32_t {
   nobody,  // no thread has the channel
   taken,   // a thread prepares its first request
@@ -30,18 +36,42 @@ enum class Turn : std::uint32_t {
   program
 };
 
+// A signal that the simulator sends, as a timer does.
+struct Signal {
+  std::int32_t number;
+  std::int32_t code;     // si_code
+  std::uint64_t value;   // sigev_value
+  std::int32_t timer;    // si_timerid
+  std::int32_t overrun;  // si_overrun
+};
+inline siginfo_t siginfo_of(const Signal& signal) {
+  siginfo_t info{};
+  info.si_signo = signal.number;
+  info.si_code = signal.code;
+  info.si_timerid = signal.timer;
+  info.si_overrun = signal.overrun;
+  info.si_value.sival_ptr = reinterpret_cast<void*>(signal.value);
+  return info;
+}
+inline constexpr std::size_t kMaxSignals = 8;  // of an answer; others follow with the next one
+
 struct alignas(64) Channel {
   std::atomic<Turn> turn;
   std::int32_t process;  // ids of the thread for the operating system
   std::int32_t thread;
   std::int32_t node;
   // Of a request.
-  std::uint32_t operation;       // an Operation
-  std::int64_t spent_ps;         // virtual time for which the thread has worked since the last answer
-  // Of an answer.
-  std::int64_t now_ps;           // virtual time of the thread
-  std::uint32_t signal;          // that the thread raises; 0: none
-  std::uint32_t bytes;           // of the message
+  std::uint32_t operation;  // an Operation
+  std::uint32_t bytes;      // of the message
+  // Of an answer. The time is also that of a new thread's begin, if it is later than the simulator's.
+  std::int64_t now_ps;  // virtual time of the thread
+  std::uint32_t signals_count;
+  std::array<Signal, kMaxSignals> signals;  // that the thread raises
+  // The program writes these at any time.
+  alignas(64) std::atomic<std::int64_t> spent_ps;  // virtual time for which the thread has worked since the last answer
+  std::atomic<std::uint64_t> blocked_signals;      // its signal mask, a bit for each signal from 1 on
+  std::atomic<std::uint32_t> patience;  // not 0: it waits in the operating system for what is sure to come soon
+  std::atomic<std::uint32_t> interrupted;  // a signal handler has run while the simulator has the turn
   alignas(64) std::array<std::byte, kMessageBytes> message;
 };
 
@@ -56,11 +86,12 @@ struct SharedMemory {
 
 inline constexpr std::uint32_t kVersion = 1;
 
-// Waits until `word` differs from `value`, a signal arrives, or `limit` has passed (null: no limit).
+// Waits until `word` differs from `value`, a signal handler has run, or `limit` has passed (null: no limit). Returns
+// true after a signal handler.
 template <class Word>
-void futex_wait(std::atomic<Word>& word, Word value, const timespec* limit = nullptr) {
+bool futex_wait(std::atomic<Word>& word, Word value, const timespec* limit = nullptr) {
   static_assert(sizeof word == 4);
-  syscall(SYS_futex, &word, FUTEX_WAIT, static_cast<std::uint32_t>(value), limit, nullptr, 0);
+  return syscall(SYS_futex, &word, FUTEX_WAIT, static_cast<std::uint32_t>(value), limit, nullptr, 0) == -1 && errno == EINTR;
 }
 template <class Word>
 void futex_wake(std::atomic<Word>& word) {

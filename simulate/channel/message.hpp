@@ -9,6 +9,8 @@
 #include <span>
 #include <type_traits>
 
+#include "simulate/channel/channel.hpp"
+
 namespace verbscope::simulate {
 
 // Pointers of verbs objects travel as numbers: `handle` of the object's libibverbs structure.
@@ -19,7 +21,13 @@ enum class Operation : std::uint32_t {
   sleep_until,
   wait_outside,  // for file descriptors, children and other threads
   notify,        // those that wait_outside
-  set_alarm,
+  wait_on,       // for a thread of the same process to wake those that wait on an address
+  wake,
+  interrupt,  // the wait of another thread of the process
+  set_timer,
+  query_timer,
+  delete_timer,
+  find_process,
   describe_adapter,
   open_device,
   close_device,
@@ -141,6 +149,27 @@ struct AdapterFacts {
   std::uint32_t device_id;
   char driver[16];  // in the kernel
 };
+
+// A deadline, in virtual time.
+inline constexpr std::int64_t kNever = INT64_MAX;
+
+// What a timer of a process does when it runs out.
+struct TimerSettings {
+  std::int32_t id;
+  std::int32_t thread;       // that gets the signal; 0: any of the process
+  Signal signal;             // number 0: none
+  std::uint64_t wake;        // the address whose waiting threads continue; 0: none
+  std::int32_t fd;           // an eventfd of the process to which 1 is added; -1: none
+  std::int64_t at_ps;        // kNever: it does not run
+  std::int64_t interval_ps;  // until it runs out again; 0: it does not
+};
+// The state of a timer.
+struct TimerState {
+  std::int64_t left_ps;  // 0: it does not run
+  std::int64_t interval_ps;
+};
+// The timer of alarm(2) and setitimer(2).
+inline constexpr std::int32_t kRealTimer = -1;
 
 // A work request in a message, followed by its SGEs or, if they are inline, by their bytes.
 struct SendMessage {

@@ -7,6 +7,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "simulate/preload/threads.hpp"
+#include "simulate/preload/tsc.hpp"
+
 namespace verbscope::simulate {
 namespace {
 
@@ -17,14 +24,37 @@ SharedMemory* memory = nullptr;
 std::int32_t own_node = 0;
 std::int32_t own_process = 0;
 
+std::int32_t own_number = 0;
+std::atomic<bool> several_threads = false;
+std::atomic<std::int64_t> all_work_ps = 0;
+
 // Of each thread. The library is loaded at program start.
-thread_local Channel* channel __attribute__((tls_model("initial-exec"))) = nullptr;
-thread_local bool asking __attribute__((tls_model("initial-exec"))) = false;  // a signal handler may interrupt a request
-thread_local std::int64_t spent_ps __attribute__((tls_model("initial-exec"))) = 0;
+#define OF_THREAD thread_local __attribute__((tls_model("initial-exec")))
+OF_THREAD Channel* channel = nullptr;
+OF_THREAD bool has_left = false;
+OF_THREAD int requests_alive = 0;  // more than one: a signal handler has interrupted a request
+OF_THREAD std::int64_t work_ps = 0;
+
+}  // namespace
+
+// What the channel holds of an interrupted request, whose arguments may not be complete.
+struct Interrupted {
+  std::uint32_t bytes;
+  std::uint32_t signals_count;
+  std::array<Signal, kMaxSignals> signals;
+  std::array<std::byte, 1 << 16> message;
+};
+
+namespace {
 
 [[noreturn]] void refuse(const char* what) {
   fprintf(stderr, "verbscope simulate: %s\n", what);
   _exit(127);
+}
+
+void ring() {
+  memory->requests.fetch_add(1, std::memory_order_seq_cst);
+  if (memory->sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(memory->requests);
 }
 
 // Spins for a few microseconds, then sleeps.
@@ -34,33 +64,68 @@ void wait_for_turn(Channel& own) {
     if (own.turn.load(std::memory_order_acquire) == Turn::program) return;
     relax_cpu();
   }
-  while (own.turn.load(std::memory_order_acquire) == Turn::simulator) futex_wait(own.turn, Turn::simulator);
+  // With a time limit, the kernel reports every signal handler.
+  constexpr timespec kLong{.tv_sec = 3600, .tv_nsec = 0};
+  while (own.turn.load(std::memory_order_acquire) == Turn::simulator) {
+    if (!futex_wait(own.turn, Turn::simulator, &kLong) || own.turn.load() != Turn::simulator) continue;
+    own.interrupted.store(1);
+    ring();
+  }
 }
 
 void hand_over(Channel& own, Operation operation, std::uint32_t bytes) {
   own.operation = static_cast<std::uint32_t>(operation);
-  own.spent_ps = std::exchange(spent_ps, 0);
   own.bytes = bytes;
+  own.interrupted.store(0, std::memory_order_relaxed);
   own.turn.store(Turn::simulator, std::memory_order_release);
-  memory->requests.fetch_add(1, std::memory_order_seq_cst);
-  if (memory->sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(memory->requests);
+  ring();
+}
+
+bool waits(Operation operation) {
+  return operation == Operation::sleep_until || operation == Operation::wait_outside || operation == Operation::wait_on ||
+         operation == Operation::get_cq_event;
+}
+
+// Hands over a request, and waits for the answer.
+void hand_over_and_wait(Channel& own, Operation operation, std::uint32_t bytes) {
+  const std::int64_t before = own.now_ps, spent = own.spent_ps.load(std::memory_order_relaxed);
+  hand_over(own, operation, bytes);
+  wait_for_turn(own);
+  own.spent_ps.store(0, std::memory_order_relaxed);
+  const std::int64_t worked = waits(operation) ? spent : own.now_ps - before;
+  work_ps += worked;
+  all_work_ps.fetch_add(worked, std::memory_order_relaxed);
 }
 
 Channel* take_channel() {
   for (Channel& each : memory->channels) {
     Turn nobody = Turn::nobody;
-    if (each.turn.load(std::memory_order_relaxed) == Turn::nobody && each.turn.compare_exchange_strong(nobody, Turn::taken))
-      return &each;
+    if (each.turn.load(std::memory_order_relaxed) != Turn::nobody || !each.turn.compare_exchange_strong(nobody, Turn::taken))
+      continue;
+    each.process = own_process;
+    return &each;
   }
   return nullptr;
 }
 
-void begin() {
-  channel->process = own_process;
+// Hands over the first request.
+void begin(std::int64_t start_ps) {
   channel->thread = static_cast<std::int32_t>(syscall(SYS_gettid));
   channel->node = own_node;
+  channel->now_ps = start_ps;
+  channel->spent_ps = 0;
+  channel->patience = 0;
+  std::uint64_t blocked = 0;
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &blocked, sizeof blocked);
+  channel->blocked_signals = blocked;
   hand_over(*channel, Operation::begin, 0);
+}
+
+void await_begin() {
   wait_for_turn(*channel);
+  Reader answer({channel->message.data(), channel->bytes});
+  answer.get<int>();
+  own_number = answer.get<std::int32_t>();
 }
 
 void join() {
@@ -76,69 +141,132 @@ void join() {
   if (memory->version != kVersion) refuse("the library is of another release than the simulator");
   own_node = atoi(node);
   own_process = static_cast<std::int32_t>(syscall(SYS_getpid));
+  own_channel();
+  trap_time_stamp_counter();
+}
+
+// Constructors of other libraries, which run before the one of this library, may be the first to call.
+void join_once() {
+  static bool joined = false;
+  if (!std::exchange(joined, true)) join();
 }
 
 }  // namespace
 
-bool simulated() { return memory != nullptr; }
+bool simulated() {
+  join_once();
+  return memory != nullptr && !has_left;
+}
 std::uint32_t nodes() { return memory->nodes; }
 std::int32_t node() { return own_node; }
 double tsc_mhz() { return memory->tsc_mhz; }
+std::int32_t process_number() { return own_number; }
 
 Channel& own_channel() {
   if (channel != nullptr) return *channel;
   channel = take_channel();
   if (channel == nullptr) refuse("the programs have more threads than the simulation has room for");
-  begin();
+  begin(0);
+  await_begin();
+  end_with_thread();
   return *channel;
 }
 
-Channel* reserve_channel() { return take_channel(); }
-
-void adopt_channel(Channel& reserved) {
-  channel = &reserved;
-  begin();
+Channel* reserve_channel() {
+  several_threads = true;
+  return take_channel();
 }
+
+void adopt_channel(Channel& reserved, std::int64_t start_ps, void (*begun)(void*), void* argument) {
+  channel = &reserved;
+  begin(start_ps);
+  begun(argument);
+  await_begin();
+  end_with_thread();
+}
+
+void give_back(Channel& reserved) { reserved.turn = Turn::nobody; }
 
 void leave() {
   if (channel == nullptr) return;
+  has_left = true;
   hand_over(*std::exchange(channel, nullptr), Operation::end, 0);
 }
 
 void restart_after_fork() {
   if (memory == nullptr) return;
   channel = nullptr;
-  spent_ps = 0;
+  requests_alive = 0;
+  several_threads = false;
+  work_ps = 0;
+  all_work_ps = 0;
   own_process = static_cast<std::int32_t>(syscall(SYS_getpid));
   own_channel();
 }
 
 std::int64_t now_ps(std::int64_t cost_ps) {
   Channel& own = own_channel();
-  spent_ps += cost_ps;
-  if (spent_ps > kMaxUnreportedPs && !asking) ask(Operation::spend);
-  return own.now_ps + spent_ps;
+  const std::int64_t spent = own.spent_ps.load(std::memory_order_relaxed) + cost_ps;
+  own.spent_ps.store(spent, std::memory_order_relaxed);
+  if (spent <= kMaxUnreportedPs || requests_alive > 0) return own.now_ps + spent;
+  ask(Operation::spend);
+  return own.now_ps;
 }
 
-Request::Request(Operation operation) : channel_(own_channel()), operation_(operation), out_(channel_.message) {}
+void charge(std::int64_t cost_ps) {
+  if (several_threads.load(std::memory_order_relaxed)) now_ps(cost_ps);
+}
+
+std::int64_t thread_work_ps() { return work_ps + (channel == nullptr ? 0 : channel->spent_ps.load()); }
+std::int64_t process_work_ps() { return all_work_ps.load() + (channel == nullptr ? 0 : channel->spent_ps.load()); }
+
+Request::Request(Operation operation)
+    : channel_(own_channel()), operation_(operation), out_(channel_.message), interrupted_(nullptr) {
+  if (requests_alive++ == 0) return;
+  const int saved = errno;
+  if (channel_.turn.load() == Turn::simulator) {
+    channel_.interrupted.store(1);
+    ring();
+    wait_for_turn(channel_);
+  }
+  // Not from malloc(), which the handler may have interrupted.
+  void* const memory_of_saved =
+      mmap(nullptr, sizeof(Interrupted), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory_of_saved == MAP_FAILED) refuse("no memory for a request of a signal handler");
+  interrupted_ = new (memory_of_saved) Interrupted;
+  interrupted_->bytes = channel_.bytes;
+  interrupted_->signals_count = channel_.signals_count;
+  interrupted_->signals = channel_.signals;
+  std::memcpy(interrupted_->message.data(), channel_.message.data(), interrupted_->message.size());
+  errno = saved;
+}
 
 int Request::ask() {
   if (out_.full()) return ENOMEM;
   const int saved = errno;
-  asking = true;
-  hand_over(channel_, operation_, out_.size());
-  wait_for_turn(channel_);
-  asking = false;
+  hand_over_and_wait(channel_, operation_, out_.size());
   in_ = Reader({channel_.message.data(), channel_.bytes});
   const int error = in_.get<int>();
-  const std::uint32_t signal = std::exchange(channel_.signal, 0);
-  if (signal != 0) raise_later_ = signal;
+  signals_count_ = std::exchange(channel_.signals_count, 0);
+  std::copy_n(channel_.signals.begin(), signals_count_, signals_.begin());
   errno = saved;
   return error;
 }
 
 Request::~Request() {
-  if (raise_later_ != 0) raise(static_cast<int>(raise_later_));
+  if (interrupted_ != nullptr) {
+    channel_.bytes = interrupted_->bytes;
+    channel_.signals_count = interrupted_->signals_count;
+    channel_.signals = interrupted_->signals;
+    std::memcpy(channel_.message.data(), interrupted_->message.data(), interrupted_->message.size());
+    munmap(interrupted_, sizeof *interrupted_);
+  }
+  --requests_alive;
+  for (std::uint32_t i = 0; i < signals_count_; ++i) {
+    const Signal& signal = signals_[i];
+    siginfo_t info = siginfo_of(signal);
+    syscall(SYS_rt_tgsigqueueinfo, channel_.process, channel_.thread, signal.number, &info);
+  }
 }
 
 }  // namespace verbscope::simulate
@@ -146,6 +274,5 @@ Request::~Request() {
 // Before the constructors of the program, so that all threads of a simulation begin in it.
 __attribute__((constructor(101))) static void join_simulation() {
   using namespace verbscope::simulate;
-  join();
-  if (simulated()) own_channel();
+  simulated();
 }

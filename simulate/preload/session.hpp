@@ -1,6 +1,7 @@
 // The program's side of the simulation: the channel of each thread, and requests over it.
 #pragma once
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <utility>
@@ -10,32 +11,57 @@
 
 namespace verbscope::simulate {
 
-// True if this process takes part in a simulation.
+// True if this process takes part in a simulation, and the calling thread has not left it.
 bool simulated();
 std::uint32_t nodes();
 std::int32_t node();
 double tsc_mhz();
+// The number of this process among all of the simulation, in the order in which they have begun; from 1 on.
+std::int32_t process_number();
 
 // Virtual time of this thread, which has worked for `cost` since. From time to time others get a turn.
 std::int64_t now_ps(std::int64_t cost_ps);
+// The same, for a call on which programs spin. A program of one thread, which spins on nothing, is not charged.
+void charge(std::int64_t cost_ps);
+// CPU time: virtual time without what threads have waited for.
+std::int64_t thread_work_ps();
+std::int64_t process_work_ps();
 
 // The turns of this thread. A thread gets its channel with its first request.
 Channel& own_channel();
-// Takes a channel for a thread that another one is about to start; the thread calls adopt_channel.
+// Takes a channel for a thread that another one is about to start, or null. The thread calls adopt_channel, which hands
+// over the first request, calls `begun`, and returns when the simulation has reached `start_ps`.
 Channel* reserve_channel();
-void adopt_channel(Channel& channel);
+void adopt_channel(Channel& channel, std::int64_t start_ps, void (*begun)(void*), void* argument);
+void give_back(Channel& reserved);
 // The calling thread ends.
 void leave();
 // In the child of a fork: it is another process, with one thread.
 void restart_after_fork();
 
-// One request of this thread. Put the arguments, ask(), get the results. errno is unchanged.
+// While one lives, this thread may wait in the operating system for what other threads are sure to do soon. The
+// simulator waits for it.
+class Patience {
+ public:
+  Patience() : channel_(own_channel()) { channel_.patience.fetch_add(1); }
+  Patience(const Patience&) = delete;
+  Patience& operator=(const Patience&) = delete;
+  ~Patience() { channel_.patience.fetch_sub(1); }
+
+ private:
+  Channel& channel_;
+};
+
+struct Interrupted;
+
+// One request of this thread. A signal handler may make one while another is under way, which then does not wait longer.
+// Put the arguments, ask(), get the results. errno is unchanged.
 class Request {
  public:
   explicit Request(Operation operation);
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
-  ~Request();  // raises the signal of a virtual timer that has run out
+  ~Request();  // raises the signals of virtual timers that have run out
 
   template <class T>
   Request& put(const T& value) {
@@ -59,7 +85,9 @@ class Request {
   Operation operation_;
   Writer out_;
   Reader in_{{}};
-  std::uint32_t raise_later_ = 0;
+  Interrupted* interrupted_;  // the request that the signal handler has interrupted, to be restored; or null
+  std::uint32_t signals_count_ = 0;
+  std::array<Signal, kMaxSignals> signals_;
 };
 
 // Asks for an operation with these arguments, without further results. Returns its errno.

@@ -24,6 +24,7 @@ struct Call {
   // The completion queues that the thread has found empty since it last did something else.
   std::vector<const ibv_cq*>& empty;
   Requests& requests;
+  const bool& interrupted;  // a wait of the thread ends
   Reader& in;
   Writer& out;
 };

@@ -104,11 +104,11 @@ int post_recvs(const Call& call, Post&& post) {
 }
 
 // A pass over the same queues that has found nothing begins again: the thread spins until one has a completion, a peer
-// writes to its memory, or its timer runs out.
+// writes to its memory, or a signal arrives.
 void spin(const Call& call) {
   call.empty.clear();
   call.node.thread().poll_memory(Picos(0));
-  call.node.idle_until(std::min(call.node.now() + kLongestPass, call.process.alarm));
+  call.node.idle_until(call.node.now() + kLongestPass);
 }
 
 bool begins_again(const Call& call, const ibv_cq* cq) {
@@ -167,7 +167,7 @@ int get_cq_event(const Call& call) {
   auto& events = static_cast<sim::SimChannel*>(channel)->events;
   sim::SimThread& thread = call.node.thread();
   const bool waits = (fcntl(channel->fd, F_GETFL) & O_NONBLOCK) == 0;
-  std::optional<ibv_cq*> cq = events.await(thread, waits ? call.process.alarm : thread.clock());
+  std::optional<ibv_cq*> cq = events.await(thread, waits ? Picos::max() : thread.clock(), call.interrupted);
   if (!cq) return waits ? EINTR : EAGAIN;
   call.out.put((*cq)->cq_context);
   return 0;

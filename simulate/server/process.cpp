@@ -29,8 +29,10 @@ bool ProcessMemory::accessible(const void* place) const {
   return process_vm_readv(process_, &here, 1, &there, 1, 0) == 1;
 }
 
-Process::Process(int id, int node, sim::SimProvider& provider)
-    : id_(id),
+Process::Process(int id, int number, int node, sim::SimProvider& provider, Picos wakeup)
+    : waits(wakeup),
+      id_(id),
+      number_(number),
       node_(node),
       provider_(provider),
       memory_(id),
@@ -101,7 +103,7 @@ void Process::destroy_objects() {
   }
   objects_.clear();
   free_.clear();
-  alarm = Picos::max();
+  timers.clear();
 }
 
 }  // namespace verbscope::simulate

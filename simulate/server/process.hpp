@@ -12,6 +12,8 @@
 #include "common/units.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/device/provider.hpp"
+#include "simulate/server/timers.hpp"
+#include "simulate/server/waits.hpp"
 
 namespace verbscope::simulate {
 
@@ -32,12 +34,14 @@ enum class Kind : std::uint8_t { context, pd, td, xrcd, mr, mw, channel, cq, srq
 
 class Process {
  public:
-  // Throws Error if the process has ended.
-  Process(int id, int node, sim::SimProvider& provider);
+  // `number`: in the order in which processes begin, from 1 on. `wakeup`: HostProfile::event_wakeup. Throws Error if the
+  // process has ended.
+  Process(int id, int number, int node, sim::SimProvider& provider, Picos wakeup);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   int id() const { return id_; }
+  int number() const { return number_; }
   int node() const { return node_; }
   sim::SimProvider& provider() { return provider_; }
   const ProcessMemory& memory() const { return memory_; }
@@ -58,9 +62,9 @@ class Process {
   // The process has ended, or begins again by exec(2): destroys its objects.
   void destroy_objects();
 
-  Picos alarm = Picos::max();  // virtual time of its next SIGALRM
-  Picos alarm_interval{0};     // until the one after that; 0: none
-  bool buried = false;         // it has ended, and its objects are destroyed
+  Timers timers;
+  Waits waits;
+  bool buried = false;  // it has ended, and its objects are destroyed
 
  private:
   struct Entry {
@@ -70,6 +74,7 @@ class Process {
   int destroy(const Entry& entry);
 
   int id_;
+  int number_;
   int node_;
   sim::SimProvider& provider_;
   ProcessMemory memory_;

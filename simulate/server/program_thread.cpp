@@ -19,6 +19,11 @@ struct EndsThread {
   bool& ended;
 };
 
+void queue_for_thread(const Channel& channel, const Signal& signal) {
+  siginfo_t info = siginfo_of(signal);
+  syscall(SYS_rt_tgsigqueueinfo, channel.process, channel.thread, signal.number, &info);
+}
+
 }  // namespace
 
 void ProgramThread::run(SimNode& node, Picos delay) {
@@ -26,14 +31,16 @@ void ProgramThread::run(SimNode& node, Picos delay) {
   const EndsThread at_end(ended_);
   thread_ = &node.thread();
   node.watch(nullptr, ~std::size_t{0});  // which memory the program watches is not known
-  sleep(node, node.now() + delay, Where::here);
+  const Picos begin = std::max(node.now() + delay, Picos(channel_.now_ps));
+  while (node.now() < begin) sleep(node, begin, Where::here);
   while (answer(node) && next_request(node)) {
   }
 }
 
 void ProgramThread::sleep(SimNode& node, Picos until, Where where) {
-  where_ = where;
   node.thread().sync();
+  if (interrupted_ || node.now() >= until) return;
+  where_ = where;
   node.thread().sleep(until);
   where_ = Where::here;
 }
@@ -43,14 +50,32 @@ void ProgramThread::look_again() {
 }
 
 bool ProgramThread::returns() {
-  if (where_ != Where::silent && where_ != Where::blocked) return false;
   if (channel_.turn.load(std::memory_order_acquire) != Turn::simulator) return false;
   if (where_ == Where::silent) {
     thread_->recheck();
-  } else {
+  } else if (where_ == Where::blocked) {
     thread_->end_sleep_at(Picos(0));
+  } else if (channel_.interrupted.exchange(0) != 0) {
+    interrupt();
+  } else {
+    return false;
   }
   return true;
+}
+
+void ProgramThread::interrupt() {
+  interrupted_ = true;
+  thread_->end_sleep_at(Picos(0));
+  thread_->recheck();
+}
+
+void ProgramThread::send(const Signal& signal) {
+  if (where_ == Where::silent || where_ == Where::blocked) {
+    queue_for_thread(channel_, signal);
+    return;
+  }
+  signals_.push_back(signal);
+  if (!blocks(signal.number) || where_ == Where::signals) interrupt();
 }
 
 void ProgramThread::end() {
@@ -69,27 +94,20 @@ bool ProgramThread::next_request(SimNode& node) {
         ++silences_.silent;
         where_ = Where::silent;
         node.poll_memory();
-        node.idle_until(process_.alarm);
+        node.idle();
         where_ = Where::here;
         break;
       case Conduct::blocked:
         ++silences_.blocked;
-        sleep(node, process_.alarm, Where::blocked);
+        sleep(node, Picos::max(), Where::blocked);
         break;
     }
-    if (node.now() >= process_.alarm && channel_.turn.load() == Turn::program) ring(node);
   }
-}
-
-// The timer of the process has run out while its thread works.
-void ProgramThread::ring(SimNode& node) {
-  process_.alarm = process_.alarm_interval.count() > 0 ? node.now() + process_.alarm_interval : Picos::max();
-  syscall(SYS_tgkill, channel_.process, channel_.thread, SIGALRM);
 }
 
 bool ProgramThread::answer(SimNode& node) {
   const auto operation = static_cast<Operation>(channel_.operation);
-  node.thread().spend(Picos(channel_.spent_ps));
+  node.thread().spend(Picos(channel_.spent_ps.load(std::memory_order_relaxed)));
   if (operation == Operation::end) {
     channel_.turn.store(Turn::nobody, std::memory_order_release);
     return false;
@@ -101,16 +119,12 @@ bool ProgramThread::answer(SimNode& node) {
   results.resize(kMessageBytes);
   Writer out(results);
   int error = execute_own(operation, node, in, out);
-  if (error == ENOSYS) error = execute(operation, {process_, node, empty_, requests_, in, out});
+  if (error == ENOSYS) error = execute(operation, {process_, node, empty_, requests_, interrupted_, in, out});
   std::memcpy(room.data(), &error, sizeof error);
   std::memcpy(room.data() + sizeof error, results.data(), out.size());
   channel_.bytes = static_cast<std::uint32_t>(sizeof error) + out.size();
   channel_.now_ps = node.now().count();
-  channel_.signal = 0;
-  if (node.now() >= process_.alarm) {
-    channel_.signal = SIGALRM;
-    process_.alarm = process_.alarm_interval.count() > 0 ? node.now() + process_.alarm_interval : Picos::max();
-  }
+  hand_over_signals();
   station_.give(channel_);
   return true;
 }
@@ -119,32 +133,85 @@ bool ProgramThread::answer(SimNode& node) {
 int ProgramThread::execute_own(Operation operation, SimNode& node, Reader& in, Writer& out) {
   switch (operation) {
     case Operation::begin:
+      out.put(process_.number());
       return 0;
     case Operation::spend:
       node.thread().sync();
       return 0;
     case Operation::sleep_until: {
       const Picos until(in.get<std::int64_t>());
-      sleep(node, std::min(until, process_.alarm), Where::here);
+      sleep(node, until, Where::asleep);
       return node.now() >= until ? 0 : EINTR;
     }
     case Operation::wait_outside: {
       const Picos until(in.get<std::int64_t>());
-      sleep(node, std::min(until, process_.alarm), Where::outside);
+      sleep(node, until, Where::outside);
       return node.now() >= until ? ETIMEDOUT : 0;
     }
-    case Operation::set_alarm: {
-      const Picos at(in.get<std::int64_t>());
-      const Picos before = process_.alarm;
-      out.put(before == Picos::max() ? std::int64_t{0} : std::max<std::int64_t>((before - node.now()).count(), 1));
-      out.put(process_.alarm_interval.count());
-      process_.alarm = at;
-      process_.alarm_interval = Picos(in.get<std::int64_t>());
+    case Operation::wait_on:
+      return wait_on(node, in);
+    case Operation::wake: {
+      const auto address = in.get<std::uint64_t>();
+      node.thread().sync();
+      process_.waits.wake(address, in.get<std::uint32_t>(), node.now());
+      return 0;
+    }
+    case Operation::interrupt:
+      node.thread().sync();
+      system_.interrupt(process_, in.get<int>());
+      return 0;
+    case Operation::set_timer:
+      return set_timer(node, in.get<TimerSettings>(), out);
+    case Operation::query_timer: {
+      const auto id = in.get<std::int32_t>();
+      out.put(process_.timers.state(id, node.now()));
+      out.put(process_.timers.overrun(id));
+      return 0;
+    }
+    case Operation::delete_timer:
+      process_.timers.remove(in.get<std::int32_t>());
+      return 0;
+    case Operation::find_process: {
+      const std::optional<int> id = system_.id_of(in.get<int>());
+      if (!id) return ESRCH;
+      out.put(*id);
       return 0;
     }
     default:
       return ENOSYS;
   }
+}
+
+int ProgramThread::wait_on(SimNode& node, Reader& in) {
+  const auto address = in.get<std::uint64_t>();
+  const auto* const word = in.get<const void*>();
+  const auto expected = in.get<std::uint32_t>();
+  const Picos until(in.get<std::int64_t>());
+  node.thread().sync();
+  std::uint32_t value = expected;
+  if (word != nullptr) process_.memory().read(word, reinterpret_cast<std::byte*>(&value), sizeof value);
+  if (value != expected) return EAGAIN;
+  const Waits::Wait wait(process_.waits, address, node.thread());
+  while (!wait.woken() && !interrupted_ && node.now() < until)
+    sleep(node, until, word == nullptr ? Where::signals : Where::asleep);
+  if (wait.woken()) return 0;
+  return interrupted_ ? EINTR : ETIMEDOUT;
+}
+
+int ProgramThread::set_timer(SimNode& node, const TimerSettings& settings, Writer& out) {
+  node.thread().sync();
+  Fd fd(settings.fd < 0 ? -1 : process_.copy_fd(settings.fd));
+  if (settings.fd >= 0 && fd.get() < 0) return EBADF;
+  out.put(process_.timers.set(settings, std::move(fd), node.now()));
+  if (settings.at_ps != kNever) system_.ring_at(process_, Picos(settings.at_ps));
+  return 0;
+}
+
+void ProgramThread::hand_over_signals() {
+  interrupted_ = false;
+  channel_.signals_count = 0;
+  for (; !signals_.empty() && channel_.signals_count < kMaxSignals; signals_.pop_front())
+    channel_.signals[channel_.signals_count++] = signals_.front();
 }
 
 }  // namespace verbscope::simulate

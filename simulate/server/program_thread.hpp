@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <vector>
 
 #include "nic_sim/host/sim_node.hpp"
@@ -15,13 +17,29 @@ namespace verbscope::simulate {
 // What the programs did that a simulation cannot time.
 struct Silences {
   std::uint64_t silent = 0;   // times that a thread worked without calls, and was taken for one that watches memory
+  std::uint64_t without_core = 0;  // threads that were more than their node has cores, and took no time from others
   std::uint64_t blocked = 0;  // times that a thread slept in the operating system, while others went on
+};
+
+// What a thread of a program asks that concerns other threads and processes.
+class OperatingSystem {
+ public:
+  OperatingSystem() = default;
+  OperatingSystem(const OperatingSystem&) = delete;
+  OperatingSystem& operator=(const OperatingSystem&) = delete;
+  virtual ~OperatingSystem() = default;
+  // Rings the timers of the process at `when`.
+  virtual void ring_at(Process& process, Picos when) = 0;
+  // Ends the wait of the thread of this id, which has got a signal.
+  virtual void interrupt(const Process& process, int thread) = 0;
+  // The id of the process of this number; none if it has ended.
+  virtual std::optional<int> id_of(int number) const = 0;
 };
 
 class ProgramThread {
  public:
-  ProgramThread(Channel& channel, Process& process, Station& station, Silences& silences)
-      : channel_(channel), process_(process), station_(station), silences_(silences) {}
+  ProgramThread(Channel& channel, Process& process, OperatingSystem& system, Station& station, Silences& silences)
+      : channel_(channel), process_(process), system_(system), station_(station), silences_(silences) {}
   ProgramThread(const ProgramThread&) = delete;
   ProgramThread& operator=(const ProgramThread&) = delete;
 
@@ -36,8 +54,15 @@ class ProgramThread {
   bool waits_outside() const { return where_ == Where::outside; }
   // It may look again whether what it waits for has come.
   void look_again();
-  // Goes on if the program's thread has come back meanwhile, or is gone.
+  // Goes on if the program's thread has come back meanwhile, or a signal handler has interrupted it.
   bool returns();
+  // Its program raises the signal as soon as it goes on. A wait ends, unless the thread blocks the signal.
+  void send(const Signal& signal);
+  bool blocks(int signal) const { return (channel_.blocked_signals.load() >> (signal - 1) & 1) != 0; }
+  // Its wait ends, as by a signal.
+  void interrupt();
+  // It sleeps until a signal is pending.
+  bool awaits_signals() const { return where_ == Where::signals; }
   // Its process has ended.
   void end();
 
@@ -46,6 +71,8 @@ class ProgramThread {
     here,     // it has the turn, or a request of it is executed
     silent,   // it works without calls
     blocked,  // it sleeps in the operating system
+    asleep,   // it has asked to sleep, or to wait for another thread
+    signals,  // it has asked to wait for a signal
     outside   // it has asked to wait for something outside of the simulation
   };
 
@@ -54,16 +81,22 @@ class ProgramThread {
   // Executes the request in the channel. False if the thread has ended.
   bool answer(SimNode& node);
   int execute_own(Operation operation, SimNode& node, Reader& in, Writer& out);
+  // Until the deadline, the end of the sleep, or a signal.
   void sleep(SimNode& node, Picos until, Where where);
-  void ring(SimNode& node);
+  int wait_on(SimNode& node, Reader& in);
+  int set_timer(SimNode& node, const TimerSettings& settings, Writer& out);
+  void hand_over_signals();
 
   Channel& channel_;
   Process& process_;
+  OperatingSystem& system_;
   Station& station_;
   Silences& silences_;
   sim::SimThread* thread_ = nullptr;
   Where where_ = Where::here;
   bool ended_ = false;
+  bool interrupted_ = false;     // the request that is executed waits no longer
+  std::deque<Signal> signals_;  // not yet handed over
   std::vector<const ibv_cq*> empty_;
   Requests requests_;
 };

@@ -1,7 +1,10 @@
 #include "simulate/server/simulation.hpp"
 
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -25,6 +28,7 @@ bool has_ended(pid_t child) {
 Simulation::Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options, std::stop_token stop,
                        std::function<void()> look)
     : memory_(memory),
+      wakeup_(profile.host.event_wakeup),
       options_(options),
       cluster_(profile, options.nodes, options.seed),
       station_(memory, options.silence_ns, std::move(stop)),
@@ -41,6 +45,7 @@ void Simulation::run(const std::vector<pid_t>& launched) {
 }
 
 void Simulation::await(const std::vector<pid_t>& launched) {
+  launched_ = launched;
   const auto begun = [this](pid_t child) {
     return std::ranges::any_of(memory_.channels, [child](const Channel& channel) {
       return channel.turn.load(std::memory_order_acquire) == Turn::simulator && channel.process == child;
@@ -84,25 +89,34 @@ bool Simulation::ask(bool stuck) {
 }
 
 bool Simulation::admit() {
-  bool any = false;
+  std::vector<std::size_t> come;
   for (std::size_t i = 0; i < kMaxThreads; ++i) {
-    Channel& channel = memory_.channels[i];
+    const Channel& channel = memory_.channels[i];
     if (channel.turn.load(std::memory_order_acquire) != Turn::simulator) continue;
     if (of_channel_[i] != nullptr && !of_channel_[i]->ended()) continue;
-    if (static_cast<Operation>(channel.operation) != Operation::begin) continue;
-    any = true;
-    Process& process = process_of(channel);
-    ProgramThread& thread = *threads_.emplace_back(std::make_unique<ProgramThread>(channel, process, station_, silences_));
-    of_channel_[i] = &thread;
-    const auto node = static_cast<std::uint32_t>(channel.node);
-    const bool first = std::ranges::find(begun_, node) == begun_.end();
-    if (first) begun_.push_back(node);
-    const Picos delay = first && cluster_.now() < options_.start_gap * node ? options_.start_gap * node - cluster_.now() : Picos(0);
-    const std::optional<int> core = cluster_.free_core(channel.node);
-    if (!core) fail("node {} runs more threads than its {} cores", channel.node, cluster_.cores());
-    cluster_.add_thread(channel.node, *core, [&thread, delay](SimNode& sim_node) { thread.run(sim_node, delay); });
+    if (static_cast<Operation>(channel.operation) == Operation::begin) come.push_back(i);
   }
-  return any;
+  // The operating system has started them in any order.
+  std::ranges::stable_sort(come, {}, [this](std::size_t i) {
+    return std::ranges::find(launched_, memory_.channels[i].process) - launched_.begin();
+  });
+  for (const std::size_t each : come) admit(each);
+  return !come.empty();
+}
+
+void Simulation::admit(std::size_t index) {
+  Channel& channel = memory_.channels[index];
+  Process& process = process_of(channel);
+  ProgramThread& thread =
+      *threads_.emplace_back(std::make_unique<ProgramThread>(channel, process, *this, station_, silences_));
+  of_channel_[index] = &thread;
+  const auto node = static_cast<std::uint32_t>(channel.node);
+  const bool first = std::ranges::find(begun_, node) == begun_.end();
+  if (first) begun_.push_back(node);
+  const Picos delay = first && cluster_.now() < options_.start_gap * node ? options_.start_gap * node - cluster_.now() : Picos(0);
+  const std::optional<int> core = cluster_.free_core(channel.node);
+  if (!core) ++silences_.without_core;
+  cluster_.add_thread(channel.node, core, [&thread, delay](SimNode& sim_node) { thread.run(sim_node, delay); });
 }
 
 Process& Simulation::process_of(const Channel& channel) {
@@ -113,7 +127,7 @@ Process& Simulation::process_of(const Channel& channel) {
     return *process;
   }
   auto& provider = static_cast<sim::SimProvider&>(cluster_.provider(channel.node));
-  return *processes_.emplace_back(std::make_unique<Process>(channel.process, channel.node, provider));
+  return *processes_.emplace_back(std::make_unique<Process>(channel.process, static_cast<int>(processes_.size()) + 1, channel.node, provider, wakeup_));
 }
 
 bool Simulation::let_return() {
@@ -149,6 +163,56 @@ bool Simulation::let_outside_look() {
     any = true;
   }
   return any;
+}
+
+void Simulation::ring_at(Process& process, Picos when) {
+  cluster_.at(when, [this, &process] { ring(process); });
+}
+
+void Simulation::ring(Process& process) {
+  if (process.buried) return;
+  const auto expired = [this, &process](Timers::Timer& timer, std::int64_t times) {
+    const TimerSettings& settings = timer.settings;
+    if (timer.fd.get() >= 0) {
+      eventfd_write(timer.fd.get(), static_cast<eventfd_t>(times));
+      let_outside_look();
+    }
+    if (settings.wake != 0) process.waits.wake(settings.wake, 1, cluster_.now());
+    if (settings.signal.number == 0) return;
+    timer.overrun = static_cast<std::int32_t>(times - 1);
+    Signal signal = settings.signal;
+    signal.overrun = timer.overrun;
+    send(process, signal, settings.thread);
+  };
+  process.timers.ring(cluster_.now(), expired, [this, &process](Picos next) { ring_at(process, next); });
+}
+
+// To the first thread of the process that does not block the signal, as the kernel prefers the main thread.
+void Simulation::send(const Process& process, const Signal& signal, int thread) {
+  const auto gets = [&](const auto& each) {
+    return &each->process() == &process && !each->ended() &&
+           (thread == 0 ? !each->blocks(signal.number) : each->channel().thread == thread);
+  };
+  if (const auto found = std::ranges::find_if(threads_, gets); found != threads_.end()) return (*found)->send(signal);
+  if (thread != 0) return;
+  siginfo_t info = siginfo_of(signal);
+  syscall(SYS_rt_sigqueueinfo, process.id(), signal.number, &info);  // pending for the process
+  for (const auto& each : threads_) {
+    if (&each->process() == &process && !each->ended() && each->awaits_signals()) each->interrupt();
+  }
+}
+
+void Simulation::interrupt(const Process& process, int thread) {
+  for (const auto& each : threads_) {
+    if (&each->process() == &process && !each->ended() && each->channel().thread == thread) each->interrupt();
+  }
+}
+
+std::optional<int> Simulation::id_of(int number) const {
+  for (const auto& process : processes_) {
+    if (process->number() == number && !process->buried) return process->id();
+  }
+  return std::nullopt;
 }
 
 bool Simulation::any_alive() const {

@@ -25,12 +25,12 @@ struct SimulationOptions {
   std::int64_t silence_ns = 200'000;  // CPU time of a thread without a call, after which it counts as silent
 };
 
-class Simulation {
+class Simulation final : public OperatingSystem {
  public:
   // `memory`: shared with the programs. `stop` ends run(). `look` is called between events of the simulation.
   Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options, std::stop_token stop,
              std::function<void()> look);
-  ~Simulation();
+  ~Simulation() override;
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
@@ -48,16 +48,24 @@ class Simulation {
   void await(const std::vector<pid_t>& launched);
   // Takes in threads that have come. True if any has.
   bool admit();
-  void admit(Channel& channel);
+  void admit(std::size_t channel);
   Process& process_of(const Channel& channel);
   // Lets threads go on that have come back. True if any has.
   bool let_return();
   // Cleans up after processes that have ended. True if any has.
   bool bury();
   bool let_outside_look();
+  // Timers and signals.
+  void ring_at(Process& process, Picos when) override;
+  void ring(Process& process);
+  void send(const Process& process, const Signal& signal, int thread);
+  void interrupt(const Process& process, int thread) override;
+  std::optional<int> id_of(int number) const override;
   bool any_alive() const;
 
   SharedMemory& memory_;
+  Picos wakeup_;  // HostProfile::event_wakeup
+  std::vector<pid_t> launched_;
   SimulationOptions options_;
   SimCluster cluster_;
   Station station_;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 namespace verbscope::simulate {
 namespace {
@@ -69,16 +70,21 @@ Conduct Station::watch(const Channel& channel) {
   }
   std::int64_t cpu = -1, idle_since = 0;
   std::int64_t silent_from = -1;
+  std::int64_t spent = -1;
   while (!stopped()) {
     const std::uint32_t seen = memory_.requests.load(std::memory_order_seq_cst);
     if (asks()) return Conduct::asks;
     const std::int64_t used = cpu_ns_of(channel.process);
-    if (silent_from < 0) silent_from = used;
+    // A thread that reads clocks is not silent, and a new thread or the end of one takes the time that it needs.
+    const std::int64_t spent_now = channel.spent_ps.load(std::memory_order_relaxed);
+    const bool patience = channel.patience.load(std::memory_order_relaxed) != 0;
+    if (silent_from < 0 || patience || spent_now != std::exchange(spent, spent_now)) silent_from = used;
+    if (patience) idle_since = 0;
     if (used >= 0 && used - silent_from > silence_ns_) return asks() ? Conduct::asks : Conduct::silent;
     if (used < 0 || used == cpu) {
       const char state = state_of(channel.process, channel.thread);
       if (state == 'X' || state == 'Z') return asks() ? Conduct::asks : Conduct::gone;
-      if (idle_since == 0 || state == 'R') idle_since = real_ns();
+      if (idle_since == 0 || state == 'R' || patience) idle_since = real_ns();
       if (real_ns() - idle_since > kBlockedNs) return asks() ? Conduct::asks : Conduct::blocked;
     } else {
       idle_since = 0;
