@@ -45,8 +45,10 @@ constexpr bool requests_builder(const ibv_qp_init_attr_ex& attr) {
 // the device does not support, or another operation).
 constexpr int check_extensions(const ibv_qp_init_attr_ex& attr, std::uint64_t operations) {
   const std::uint32_t needed = attr.qp_type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
+  const std::uint32_t known = needed | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
   if ((attr.comp_mask & needed) == 0) return EINVAL;
-  if ((attr.comp_mask & ~(needed | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) != 0) return EOPNOTSUPP;
+  if ((attr.comp_mask & ~known) != 0) return EOPNOTSUPP;
+  if ((attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr.create_flags != 0) return EOPNOTSUPP;
   return requests_builder(attr) && (attr.send_ops_flags & ~operations) != 0 ? EOPNOTSUPP : 0;
 }
 

@@ -216,8 +216,8 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
   write_batch(qp, thread, first, last_size);
 }
 
-// Requests on the keys of memory windows, which few programs post: RC only. Windows have no local access: drivers accept
-// the flag (rdma-core 44, tests/test_mr.py, binds with it).
+// Requests on the keys of memory windows, which few programs post: RC only. Windows have no local access: drivers
+// accept the flag (rdma-core 44, tests/test_mr.py, binds with it).
 [[gnu::noinline]] int check_key_request(const SimQp& qp, const ibv_send_wr& wr, std::uint64_t length,
                                         std::uint64_t ahead) {
   constexpr unsigned kAccess =

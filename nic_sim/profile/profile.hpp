@@ -82,7 +82,7 @@ inline constexpr EnumTable<CongestionControl, Word<CongestionControl>> kCongesti
 static_assert(in_order(kCongestionControls));
 
 struct NicProfile {
-  int pci_device_id;           // ibv_device_attr::vendor_part_id: programs know adapters by it
+  int pci_device_id;  // ibv_device_attr::vendor_part_id: programs know adapters by it
   int requester_units;
   Picos front_end;             // from the arrival of a doorbell or WQE until fetch or scheduling
   Picos doorbell_wqe;          // requester unit, per WQE fetched by DMA
