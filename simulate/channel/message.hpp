@@ -63,6 +63,7 @@ enum class Operation : std::uint32_t {
   open_qp,
   modify_qp,
   query_qp,
+  query_qp_data_in_order,
   destroy_qp,
   attach_mcast,
   detach_mcast,

@@ -107,8 +107,10 @@ EXPORTED int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_a
   return 0;
 }
 
-EXPORTED int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
-  return 0;  // it is not known
+EXPORTED int ibv_query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, uint32_t flags) {
+  Request request(Operation::query_qp_data_in_order);
+  request.put(qp->handle).put(opcode).put(flags).ask();
+  return request.get<int>();  // 0 on errors
 }
 
 // The device has no enhanced connection establishment.

@@ -1,5 +1,6 @@
 // The functions of libibverbs for devices and contexts, and what a context tells about itself.
 #include <endian.h>
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -47,6 +48,11 @@ int query_gid_entry(ibv_context* context, std::uint32_t port, std::uint32_t inde
   Request request(Operation::query_gid);
   request.put(own(context).handle).put(static_cast<std::uint8_t>(port)).put(index);
   return answered(request, *entry);
+}
+
+void close_files(ibv_context& context) {
+  close(context.async_fd);
+  close(context.cmd_fd);
 }
 
 // ibv_query_rt_values_ex(3).
@@ -120,9 +126,8 @@ EXPORTED ibv_context* ibv_open_device(ibv_device* of) {
   context->sz = sizeof(verbs_context);
   context->context.device = of;
   context->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  context->context.cmd_fd = -1;
+  context->context.cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);  // for programs that copy it; there are no commands
   context->context.async_fd = eventfd(0, EFD_CLOEXEC);
-  if (context->context.async_fd < 0) return refused<ibv_context>(context, errno);
   pthread_mutex_init(&context->context.mutex, nullptr);
   set_device_calls(*context);
   set_domain_calls(*context);
@@ -132,7 +137,7 @@ EXPORTED ibv_context* ibv_open_device(ibv_device* of) {
   Request request(Operation::open_device);
   const int error = request.put(context->context.async_fd).ask();
   if (error != 0) {
-    close(context->context.async_fd);
+    close_files(context->context);
     return refused<ibv_context>(context, error);
   }
   context->handle = request.get<std::uint32_t>();
@@ -141,10 +146,13 @@ EXPORTED ibv_context* ibv_open_device(ibv_device* of) {
 }
 
 EXPORTED int ibv_close_device(ibv_context* context) {
-  const int fd = context->async_fd;
-  const int error = destroyed(Operation::close_device, &own(context));
-  if (error == 0) close(fd);
-  return error;
+  if (const int error = ask(Operation::close_device, own(context).handle); error != 0) {
+    errno = error;
+    return -1;
+  }
+  close_files(*context);
+  delete &own(context);
+  return 0;
 }
 
 EXPORTED int ibv_query_device(ibv_context* context, ibv_device_attr* attr) {

@@ -124,8 +124,12 @@ int execute_control(Operation operation, const Call& call) {
       return describe_adapter(call);
     case Operation::open_device:
       return open_device(call);
-    case Operation::close_device:
-      return destroy<ibv_context>(call, Kind::context, &sim::SimProvider::close);
+    case Operation::close_device: {
+      // As the kernel, when the device's file is closed.
+      auto* const context = object<ibv_context>(call, Kind::context);
+      if (context != nullptr) call.process.close(*context);
+      return context == nullptr ? EINVAL : 0;
+    }
     case Operation::query_device:
       return query<ibv_device_attr_ex>(call, [](auto& of, ibv_context* context, ibv_device_attr_ex& attr) {
         return of.query_device_ex(context, nullptr, &attr, sizeof attr);

@@ -67,6 +67,15 @@ int query_qp(const Call& call) {
   return 0;
 }
 
+int query_qp_data_in_order(const Call& call) {
+  auto* const qp = object<ibv_qp>(call, Kind::qp);
+  const auto opcode = call.in.get<ibv_wr_opcode>();
+  const auto flags = call.in.get<std::uint32_t>();
+  if (qp == nullptr) return EINVAL;
+  call.out.put(call.process.provider().query_qp_data_in_order(qp, opcode, flags));
+  return 0;
+}
+
 int create_ah(const Call& call) {
   auto* const pd = object<ibv_pd>(call, Kind::pd);
   auto attr = call.in.get<ibv_ah_attr>();
@@ -93,6 +102,8 @@ int execute_qps(Operation operation, const Call& call) {
       return modify_qp(call);
     case Operation::query_qp:
       return query_qp(call);
+    case Operation::query_qp_data_in_order:
+      return query_qp_data_in_order(call);
     case Operation::destroy_qp:
       return destroy<ibv_qp>(call, Kind::qp, &sim::SimProvider::destroy_qp);
     case Operation::attach_mcast:

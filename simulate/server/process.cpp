@@ -47,14 +47,14 @@ int Process::copy_fd(int fd) const {
   return static_cast<int>(syscall(SYS_pidfd_getfd, pidfd_.get(), fd, 0));
 }
 
-std::uint32_t Process::add(Kind kind, void* object) {
+std::uint32_t Process::add(const Entry& entry) {
   if (free_.empty()) {
     objects_.push_back({});
     free_.push_back(static_cast<std::uint32_t>(objects_.size()));
   }
   const std::uint32_t handle = free_.back();
   free_.pop_back();
-  objects_[handle - 1] = {kind, object};
+  objects_[handle - 1] = entry;
   return handle;
 }
 
@@ -92,15 +92,20 @@ int Process::destroy(const Entry& entry) {
 }
 
 // Parents refuse while they have children, so that a few rounds destroy all.
-void Process::destroy_objects() {
+void Process::destroy_all(const ibv_context* context) {
   for (bool any = true; any;) {
     any = false;
-    for (Entry& entry : objects_) {
-      if (entry.object == nullptr || destroy(entry) != 0) continue;
-      entry.object = nullptr;
+    for (std::uint32_t i = 0; i < objects_.size(); ++i) {
+      const Entry& entry = objects_[i];
+      if (entry.object == nullptr || (context != nullptr && entry.context != context) || destroy(entry) != 0) continue;
+      remove(i + 1);
       any = true;
     }
   }
+}
+
+void Process::destroy_objects() {
+  destroy_all(nullptr);
   objects_.clear();
   free_.clear();
   timers.clear();

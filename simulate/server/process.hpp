@@ -6,12 +6,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "common/fd.hpp"
 #include "common/units.hpp"
-#include "nic_sim/nic/objects.hpp"
 #include "nic_sim/device/provider.hpp"
+#include "nic_sim/nic/objects.hpp"
 #include "simulate/server/timers.hpp"
 #include "simulate/server/waits.hpp"
 
@@ -50,7 +51,14 @@ class Process {
   int copy_fd(int fd) const;
 
   // The number of a new object.
-  std::uint32_t add(Kind kind, void* object);
+  template <class Object>
+  std::uint32_t add(Kind kind, Object* object) {
+    if constexpr (std::is_same_v<Object, ibv_context>) {
+      return add({kind, object, object});
+    } else {
+      return add({kind, object, object->context});
+    }
+  }
   // Null if the process has no such object of this kind.
   template <class Object>
   Object* find(Kind kind, std::uint32_t handle) const {
@@ -59,6 +67,8 @@ class Process {
                : static_cast<Object*>(objects_[handle - 1].object);
   }
   void remove(std::uint32_t handle);
+  // Destroys the objects that the process has made with the context, and the context.
+  void close(const ibv_context& context) { destroy_all(&context); }
   // The process has ended, or begins again by exec(2): destroys its objects.
   void destroy_objects();
 
@@ -70,8 +80,12 @@ class Process {
   struct Entry {
     Kind kind;
     void* object;  // null: the number is free
+    const ibv_context* context;
   };
+  std::uint32_t add(const Entry& entry);
   int destroy(const Entry& entry);
+  // Destroys the objects of one context; null: of all.
+  void destroy_all(const ibv_context* context);
 
   int id_;
   int number_;
