@@ -81,10 +81,23 @@ constexpr std::array kSteps = {
     Step{IBV_QPS_RTS, IBV_QPS_RTS, &Transitions::rts_to_rts},
 };
 
+// Attributes of the other side of XRC, which programs set on QPs of both types: the kernel ignores them
+// (drivers/infiniband/core/uverbs_cmd.c, modify_qp_mask).
+constexpr int ignored_attributes(ibv_qp_type type) {
+  switch (type) {
+    case IBV_QPT_XRC_SEND:
+      return kResponder;
+    case IBV_QPT_XRC_RECV:
+      return IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 bool may_modify(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask) {
-  const int given = mask & ~IBV_QP_STATE;
+  const int given = mask & ~(IBV_QP_STATE | ignored_attributes(type));
   if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return given == 0;
   const auto* const step =
       std::ranges::find_if(kSteps, [&](const Step& entry) { return entry.from == from && entry.to == to; });
