@@ -2,6 +2,7 @@
 
 #include <x86intrin.h>
 
+#include <algorithm>
 #include <span>
 
 namespace verbscope::driver {
@@ -45,7 +46,8 @@ std::uint64_t all_requests(const QpCounts& counts) {
 Request posted_request(const ibv_send_wr& wr) {
   if (wr.num_sge == 1) return request_of({shape_head(wr), shape_data(*wr.sg_list, ~std::uint32_t{0})});
   Request request = request_of({shape_head(wr), 0});
-  const std::span gather(wr.sg_list, static_cast<std::uint32_t>(wr.num_sge));
+  // The provider will refuse a negative number.
+  const std::span gather(wr.sg_list, static_cast<std::uint32_t>(std::max(wr.num_sge, 0)));
   request.length = total_length(gather);
   if ((wr.send_flags & IBV_SEND_INLINE) == 0) request.gather = gather;
   return request;
