@@ -4,21 +4,18 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <limits>
 
 #include "simulate/preload/exported.hpp"
 #include "simulate/preload/objects.hpp"
+#include "simulate/preload/waiting.hpp"
 
 namespace verbscope::simulate {
 namespace {
 
-// Threads in await_acknowledged().
-std::atomic<int> awaiting{0};
-
 // An event of an object, whose count of these is `completed`, is acknowledged.
 void acknowledge(std::uint32_t& completed, std::uint32_t count) {
   __atomic_fetch_add(&completed, count, __ATOMIC_SEQ_CST);
-  if (awaiting.load() > 0) ask(Operation::notify);
+  wake(&completed, kAll);
 }
 
 ibv_cq* create(ibv_context* context, const ibv_cq_init_attr_ex& attr, bool extended) {
@@ -71,10 +68,7 @@ int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
 }  // namespace
 
 void await_acknowledged(const std::uint32_t& completed, const std::atomic<std::uint32_t>& got) {
-  constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
-  ++awaiting;
-  while (__atomic_load_n(&completed, __ATOMIC_SEQ_CST) != got) ask(Operation::wait_outside, kNoLimit);
-  --awaiting;
+  wait_until(&completed, kNever, [&] { return __atomic_load_n(&completed, __ATOMIC_SEQ_CST) == got; });
 }
 
 void set_queue_calls(Context& context) {

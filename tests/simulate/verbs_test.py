@@ -24,7 +24,7 @@ class Verbs(unittest.TestCase):
 
     def build(self, name):
         program = pathlib.Path(self.folder.name) / name
-        subprocess.run(["cc", "-O1", "-o", program, HERE / f"{name}.c", "-libverbs", "-ldl"], check=True, timeout=60)
+        subprocess.run(["cc", "-O1", "-o", program, HERE / f"{name}.c", "-libverbs", "-lpthread", "-ldl"], check=True, timeout=60)
         return program
 
     def expect_ok(self, *program, cluster="cib"):
@@ -40,6 +40,9 @@ class Verbs(unittest.TestCase):
 
     def test_shared_queues_of_domains(self):
         self.expect_ok(self.build("shared_queues"))
+
+    def test_destroying_waits_for_acknowledgements(self):
+        self.expect_ok(self.build("acknowledgements"))
 
     def test_what_is_not_there_says_so(self):
         self.expect_ok(self.build("refusals"))
