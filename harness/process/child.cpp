@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <string_view>
 
 #include "common/error.hpp"
 #include "common/text.hpp"
@@ -49,8 +51,11 @@ int spawn(const std::vector<std::string>& arguments, const std::vector<std::stri
           int stdout_fd, int stderr_fd) {
   auto [errors_read, errors_write] = make_pipe();
   ChildProgram image{c_strings(arguments), c_strings(environment), stdin_fd, stdout_fd, stderr_fd, errors_write.get()};
+  // `environment` has precedence: of two variables of one name some programs read the first, others the last.
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    image.variables.insert(image.variables.end() - 1, *variable);
+    const std::string_view name = std::string_view(*variable).substr(0, std::strcspn(*variable, "=") + 1);
+    const bool given = std::ranges::any_of(environment, [name](const auto& other) { return other.starts_with(name); });
+    if (!given) image.variables.insert(image.variables.end() - 1, *variable);
   }
   const pid_t parent = getpid();
   const pid_t pid = check("fork", fork());
