@@ -122,7 +122,8 @@ std::string preloaded() {
   const std::filesystem::path library = program_folder() / kLibrary;
   if (!std::filesystem::exists(library)) fail("{} does not exist: build all programs first", library.string());
   const char* const before = std::getenv("LD_PRELOAD");
-  return "LD_PRELOAD=" + library.string() + (before == nullptr || *before == '\0' ? "" : ":" + std::string(before));
+  // Behind the others: the tracer's counts the calls of this one's device.
+  return "LD_PRELOAD=" + (before == nullptr || *before == '\0' ? "" : std::string(before) + ":") + library.string();
 }
 
 class Run {
