@@ -16,7 +16,7 @@ namespace verbscope::simulate {
 // Pointers of verbs objects travel as numbers: `handle` of the object's libibverbs structure.
 enum class Operation : std::uint32_t {
   begin,  // the first request of a thread
-  end,    // the thread ends: there is no answer
+  end,    // the thread ends, and wakes those that wait for an address: there is no answer
   spend,  // time has passed
   sleep_until,
   wait_outside,  // for file descriptors, children and other threads

@@ -187,10 +187,12 @@ void adopt_channel(Channel& reserved, std::int64_t start_ps, void (*begun)(void*
 
 void give_back(Channel& reserved) { reserved.turn = Turn::nobody; }
 
-void leave() {
+void leave(const void* address) {
   if (channel == nullptr) return;
   has_left = true;
-  hand_over(*std::exchange(channel, nullptr), Operation::end, 0);
+  Writer out(channel->message);
+  out.put(address);
+  hand_over(*std::exchange(channel, nullptr), Operation::end, out.size());
 }
 
 void restart_after_fork() {

@@ -34,8 +34,8 @@ Channel& own_channel();
 Channel* reserve_channel();
 void adopt_channel(Channel& channel, std::int64_t start_ps, void (*begun)(void*), void* argument);
 void give_back(Channel& reserved);
-// The calling thread ends.
-void leave();
+// The calling thread ends, which wakes those that wait for this address.
+void leave(const void* address);
 // In the child of a fork: it is another process, with one thread.
 void restart_after_fork();
 

@@ -36,7 +36,8 @@ struct Timer {
   std::atomic<std::uint32_t> ended;
 };
 
-constexpr Signal kAlarm{.number = SIGALRM, .code = SI_KERNEL, .value = 0, .timer = 0, .overrun = 0};
+// Linux gives SI_KERNEL, which the simulator must not send from its own process.
+constexpr Signal kAlarm{.number = SIGALRM, .code = SI_TIMER, .value = 0, .timer = 0, .overrun = 0};
 
 int set(const TimerSettings& settings, TimerState& before) {
   Request request(Operation::set_timer);

@@ -109,6 +109,10 @@ bool ProgramThread::answer(SimNode& node) {
   const auto operation = static_cast<Operation>(channel_.operation);
   node.thread().spend(Picos(channel_.spent_ps.load(std::memory_order_relaxed)));
   if (operation == Operation::end) {
+    Reader ending(channel_.message);
+    const auto address = ending.get<std::uint64_t>();
+    node.thread().sync();
+    process_.waits.wake(address, UINT32_MAX, node.now());
     channel_.turn.store(Turn::nobody, std::memory_order_release);
     return false;
   }

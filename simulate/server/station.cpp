@@ -30,18 +30,25 @@ std::int64_t cpu_ns_of(int process) {
   return used.tv_sec * kNanos + used.tv_nsec;
 }
 
-// The state of a thread as /proc tells it, such as R or S; X if it is gone.
-char state_of(int process, int thread) {
+struct ThreadState {
+  char state = 'X';               // such as R or S; X if it is gone
+  std::uint64_t page_faults = 0;  // so far, without those that wait for a disk
+};
+
+// The state of a thread as /proc reports it.
+ThreadState state_of(int process, int thread) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/task/%d/stat", process, thread);
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 'X';
+  if (fd < 0) return {};
   char text[512];
   const ssize_t length = ::read(fd, text, sizeof text - 1);
   close(fd);
   text[length > 0 ? length : 0] = '\0';
   const char* const end = std::strrchr(text, ')');  // the name before it may have any characters
-  return end == nullptr || end[1] == '\0' || end[2] == '\0' ? 'X' : end[2];
+  ThreadState found;
+  if (end != nullptr) std::sscanf(end + 1, " %c %*d %*d %*d %*d %*d %*u %lu", &found.state, &found.page_faults);
+  return found;
 }
 
 }  // namespace
@@ -71,6 +78,7 @@ Conduct Station::watch(const Channel& channel) {
   std::int64_t cpu = -1, idle_since = 0;
   std::int64_t silent_from = -1;
   std::int64_t spent = -1;
+  std::uint64_t faults = state_of(channel.process, channel.thread).page_faults;
   while (!stopped()) {
     const std::uint32_t seen = memory_.requests.load(std::memory_order_seq_cst);
     if (asks()) return Conduct::asks;
@@ -80,9 +88,14 @@ Conduct Station::watch(const Channel& channel) {
     const bool patience = channel.patience.load(std::memory_order_relaxed) != 0;
     if (silent_from < 0 || patience || spent_now != std::exchange(spent, spent_now)) silent_from = used;
     if (patience) idle_since = 0;
-    if (used >= 0 && used - silent_from > silence_ns_) return asks() ? Conduct::asks : Conduct::silent;
+    if (used >= 0 && used - silent_from > silence_ns_) {
+      // It does not only look at memory if it touches new pages, as at the beginning of a program.
+      const std::uint64_t faults_now = state_of(channel.process, channel.thread).page_faults;
+      if (faults_now == std::exchange(faults, faults_now)) return asks() ? Conduct::asks : Conduct::silent;
+      silent_from = used;
+    }
     if (used < 0 || used == cpu) {
-      const char state = state_of(channel.process, channel.thread);
+      const char state = state_of(channel.process, channel.thread).state;
       if (state == 'X' || state == 'Z') return asks() ? Conduct::asks : Conduct::gone;
       if (idle_since == 0 || state == 'R' || patience) idle_since = real_ns();
       if (real_ns() - idle_since > kBlockedNs) return asks() ? Conduct::asks : Conduct::blocked;
