@@ -67,9 +67,10 @@ struct alignas(64) Channel {
   std::int64_t now_ps;  // virtual time of the thread
   std::uint32_t signals_count;
   std::array<Signal, kMaxSignals> signals;  // that the thread raises
-  // The program writes these at any time.
+  // Read and written at any time.
   alignas(64) std::atomic<std::int64_t> spent_ps;  // virtual time for which the thread has worked since the last answer
   std::atomic<std::uint64_t> blocked_signals;      // its signal mask, a bit for each signal from 1 on
+  std::atomic<std::uint32_t> late;  // not 0: the simulator, which took it for silent or blocked, has gone on without it
   std::atomic<std::uint32_t> patience;  // not 0: it waits in the operating system for what is sure to come soon
   std::atomic<std::uint32_t> interrupted;  // a signal handler has run while the simulator has the turn
   alignas(64) std::array<std::byte, kMessageBytes> message;
@@ -86,16 +87,33 @@ struct SharedMemory {
 
 inline constexpr std::uint32_t kVersion = 1;
 
+// A system call past the C library, whose syscall() the preloaded library replaces. Returns -errno on errors.
+inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+  register long fourth __asm__("r10") = d;
+  register long fifth __asm__("r8") = e;
+  register long sixth __asm__("r9") = f;
+  long result = number;
+  __asm__ volatile("syscall"
+                   : "+a"(result)
+                   : "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+template <class Word>
+long futex(std::atomic<Word>& word, int operation, std::uint32_t value, const timespec* limit) {
+  static_assert(sizeof word == 4);
+  return system_call(SYS_futex, reinterpret_cast<long>(&word), operation, value, reinterpret_cast<long>(limit));
+}
+
 // Waits until `word` differs from `value`, a signal handler has run, or `limit` has passed (null: no limit). Returns
 // true after a signal handler.
 template <class Word>
 bool futex_wait(std::atomic<Word>& word, Word value, const timespec* limit = nullptr) {
-  static_assert(sizeof word == 4);
-  return syscall(SYS_futex, &word, FUTEX_WAIT, static_cast<std::uint32_t>(value), limit, nullptr, 0) == -1 && errno == EINTR;
+  return futex(word, FUTEX_WAIT, static_cast<std::uint32_t>(value), limit) == -EINTR;
 }
 template <class Word>
 void futex_wake(std::atomic<Word>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  futex(word, FUTEX_WAKE, 1, nullptr);
 }
 
 inline void relax_cpu() {

@@ -8,6 +8,7 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "simulate/preload/clock.hpp"
@@ -39,6 +40,7 @@ struct Barrier {
 };
 static_assert(sizeof(Barrier) <= sizeof(pthread_barrier_t));
 
+constexpr std::int64_t kLookAgainPs = 10'000'000;
 constexpr int kOnceInProgress = 1;  // a bit of the C library's pthread_once_t
 
 bool is_own(const pthread_cond_t& condition) { return simulated() && (condition.__data.__wrefs & kShared) == 0; }
@@ -67,41 +69,35 @@ int wait(sem_t* semaphore, std::int64_t deadline) {
   return error == 0 ? 0 : -1;
 }
 
-// futex(2) of threads of this process. ENOSYS: it is for the operating system.
-int private_futex(const std::uint32_t* word, int operation, std::uint32_t value, const timespec* time,
-              std::uint32_t bits) {
-  if ((operation & FUTEX_PRIVATE_FLAG) == 0 || !simulated()) return ENOSYS;
+// Waits as futex(2). Another process may change a word without this library's notice: then it is looked at again, after
+// longer and longer spans.
+int wait_for_futex(const std::uint32_t* word, std::uint32_t expected, std::int64_t deadline, bool is_private) {
+  constexpr std::int64_t kFirstSpanPs = 10'000'000, kLastSpanPs = 10'000'000'000;
+  const Waiting waiting(word);
+  std::int64_t span = is_private ? kNever : kFirstSpanPs;
+  for (;; span = std::min(span, kLastSpanPs / 2) * 2) {
+    const std::int64_t until = std::min(deadline, after(now_ps(0), span));
+    const int error = wait_on(word, word, expected, until);
+    if (error != ETIMEDOUT || until == deadline) return error;
+  }
+}
+
+// futex(2) of threads. ENOSYS: it is for the operating system.
+int own_futex(const std::uint32_t* word, int operation, std::uint32_t value, const timespec* time, std::uint32_t bits) {
+  if (!simulated()) return ENOSYS;
+  const bool is_private = (operation & FUTEX_PRIVATE_FLAG) != 0;
   const clockid_t clock = (operation & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
   const int command = operation & FUTEX_CMD_MASK;
   if (command == FUTEX_WAKE || (command == FUTEX_WAKE_BITSET && bits == FUTEX_BITSET_MATCH_ANY)) {
-    // The real one too, for those that wait by other means.
     wake(word, value);
-    return ENOSYS;
+    return ENOSYS;  // the real one too, for those that wait by other means
   }
   const bool absolute = command == FUTEX_WAIT_BITSET;
   if (command != FUTEX_WAIT && !(absolute && bits == FUTEX_BITSET_MATCH_ANY)) return ENOSYS;
   if (time != nullptr && !valid(*time)) return EINVAL;
   std::int64_t deadline = kNever;
   if (time != nullptr) deadline = absolute ? when_shown(clock, *time) : after(now_ps(0), picos(*time));
-  const Waiting waiting(word);
-  return wait_on(word, word, value, deadline);
-}
-
-// At the end of a call, also by an exception of the program.
-struct WakesAll {
-  ~WakesAll() { wake(address, kAll); }
-  const void* address;
-};
-
-// A system call past the C library, whose syscall() is this library's.
-long system_call(long number, const long (&a)[6]) {
-  register long r10 __asm__("r10") = a[3];
-  register long r8 __asm__("r8") = a[4];
-  register long r9 __asm__("r9") = a[5];
-  long result = number;
-  __asm__ volatile("syscall" : "+a"(result) : "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-  if (result < 0 && result > -4096) return by_errno(static_cast<int>(-result));
-  return result;
+  return wait_for_futex(word, value, deadline, is_private);
 }
 
 }  // namespace
@@ -195,9 +191,13 @@ EXPORTED int pthread_barrier_wait(pthread_barrier_t* barrier) {
 
 EXPORTED int pthread_once(pthread_once_t* once, void (*run)()) {
   const auto in_progress = [once] { return (__atomic_load_n(once, __ATOMIC_ACQUIRE) & kOnceInProgress) != 0; };
-  if (simulated() && in_progress()) wait_until(once, kNever, [&] { return !in_progress(); });
-  const WakesAll at_end{once};
-  return REAL(pthread_once)(once, run);
+  // An exception of the program's function ends the call without a wake: this library must not take part in unwinding.
+  while (simulated() && in_progress()) {
+    wait_until(once, now_ps(0) + kLookAgainPs, [&] { return !in_progress(); });
+  }
+  const int error = REAL(pthread_once)(once, run);
+  wake(once, kAll);
+  return error;
 }
 EXPORTED void call_once(once_flag* once, void (*run)()) { pthread_once(reinterpret_cast<pthread_once_t*>(once), run); }
 
@@ -209,10 +209,12 @@ EXPORTED long syscall(long number, ...) {
   for (long& argument : arguments) argument = va_arg(list, long);
   va_end(list);
   if (number == SYS_futex) {
-    const int error = private_futex(reinterpret_cast<const std::uint32_t*>(arguments[0]), static_cast<int>(arguments[1]),
+    const int error = own_futex(reinterpret_cast<const std::uint32_t*>(arguments[0]), static_cast<int>(arguments[1]),
                                 static_cast<std::uint32_t>(arguments[2]), reinterpret_cast<const timespec*>(arguments[3]),
                                 static_cast<std::uint32_t>(arguments[5]));
     if (error != ENOSYS) return error == 0 ? 0 : by_errno(error);
   }
-  return system_call(number, arguments);
+  const long result =
+      system_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+  return result < 0 && result > -4096 ? by_errno(static_cast<int>(-result)) : result;
 }

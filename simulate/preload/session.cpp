@@ -115,6 +115,7 @@ void begin(std::int64_t start_ps) {
   channel->now_ps = start_ps;
   channel->spent_ps = 0;
   channel->patience = 0;
+  channel->late = 0;
   std::uint64_t blocked = 0;
   syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &blocked, sizeof blocked);
   channel->blocked_signals = blocked;
@@ -210,7 +211,8 @@ std::int64_t now_ps(std::int64_t cost_ps) {
   Channel& own = own_channel();
   const std::int64_t spent = own.spent_ps.load(std::memory_order_relaxed) + cost_ps;
   own.spent_ps.store(spent, std::memory_order_relaxed);
-  if (spent <= kMaxUnreportedPs || requests_alive > 0) return own.now_ps + spent;
+  const bool known = spent <= kMaxUnreportedPs && own.late.load(std::memory_order_relaxed) == 0;
+  if (known || requests_alive > 0) return own.now_ps + spent;
   ask(Operation::spend);
   return own.now_ps;
 }

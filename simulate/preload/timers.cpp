@@ -86,12 +86,16 @@ int settime(TimerSettings& settings, clockid_t clock, bool absolute, const itime
   return error;
 }
 
+int await_timer(const Timer& timer) {
+  const Waiting waiting(&timer);
+  return timer.ended.load() != 0 ? EAGAIN : waiting.wait(kNever);
+}
+
 // Calls the function of SIGEV_THREAD each time the timer runs out. Times during a call count as overruns.
 void* run_timer(void* of) {
   Timer& timer = *static_cast<Timer*>(of);
   while (timer.ended.load() == 0) {
-    Waiting waiting(&timer);
-    const int error = timer.ended.load() != 0 ? EAGAIN : waiting.wait(kNever);
+    const int error = await_timer(timer);
     if (error == 0 && timer.ended.load() == 0) timer.event.sigev_notify_function(timer.event.sigev_value);
   }
   std::free(&timer);

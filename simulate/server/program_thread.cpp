@@ -92,6 +92,7 @@ bool ProgramThread::next_request(SimNode& node) {
         return false;
       case Conduct::silent:
         ++silences_.silent;
+        channel_.late = 1;
         where_ = Where::silent;
         node.poll_memory();
         node.idle();
@@ -99,6 +100,7 @@ bool ProgramThread::next_request(SimNode& node) {
         break;
       case Conduct::blocked:
         ++silences_.blocked;
+        channel_.late = 1;
         sleep(node, Picos::max(), Where::blocked);
         break;
     }
@@ -128,6 +130,7 @@ bool ProgramThread::answer(SimNode& node) {
   std::memcpy(room.data() + sizeof error, results.data(), out.size());
   channel_.bytes = static_cast<std::uint32_t>(sizeof error) + out.size();
   channel_.now_ps = node.now().count();
+  channel_.late = 0;
   hand_over_signals();
   station_.give(channel_);
   return true;
