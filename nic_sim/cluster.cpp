@@ -220,6 +220,10 @@ void SimCluster::ask_outside(std::function<bool(bool stuck)> ask) {
   impl_->quanta.ask_outside(std::move(ask));
 }
 
+sim::Engine& SimCluster::engine() {
+  return impl_->partitions.front().engine;
+}
+
 void SimCluster::expect_threads(bool expected) {
   if (expected == std::exchange(impl_->threads_expected, expected)) return;
   sim::Partition& partition = impl_->partitions.front();

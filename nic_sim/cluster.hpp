@@ -16,6 +16,10 @@
 
 namespace verbscope {
 
+namespace sim {
+class Engine;
+}
+
 // How a simulation is divided among partitions and threads of the host.
 struct SimWork {
   static constexpr std::uint32_t kMaxPartitions = 256;
@@ -78,6 +82,8 @@ class SimCluster {
   // and may add threads. `stuck`: all threads wait, and no event is left; then it returns true if there is one now, and
   // run() throws otherwise.
   void ask_outside(std::function<bool(bool stuck)> ask);
+  // For what acts beside simulated threads. Precondition: the cluster has one partition.
+  sim::Engine& engine();
   // While true, the end of all threads does not end run(): more will be added. False at first.
   void expect_threads(bool expected);
   // From the controller: returns at virtual time `when`, as an action of at() would run then.

@@ -19,6 +19,13 @@ void Engine::put_far(std::int64_t time, Action action, void* object, std::uint64
   first_far_ = far_.top().time;
 }
 
+void Engine::cancel_far(Action action, const void* object, std::uint64_t argument) {
+  far_.remove([=](const FarEvent& event) {
+    return event.action == action && event.object == object && event.argument == argument;
+  });
+  first_far_ = far_.empty() ? kNever : far_.top().time;
+}
+
 // Moves the far events that the wheel now reaches into it. This happens before any near event is scheduled for their
 // buckets, so that events of equal time keep their order.
 void Engine::bring_near() {

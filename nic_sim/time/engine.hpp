@@ -51,6 +51,10 @@ class Engine {
     }
   }
 
+  // Takes back an event that is still far (microseconds); does nothing to a near one. For long timers that programs
+  // seldom let run out: an event that nobody needs would let a simulation without other events go on until its time.
+  void cancel_far(Action action, const void* object, std::uint64_t argument);
+
   // Time of the next event; kNever if there is none.
   std::int64_t next_time() {
     if (near_events_ == 0) return first_far_;
@@ -213,7 +217,13 @@ class Engine {
   Bits occupied_;
   Bits unsorted_;
   std::array<Bucket, kBuckets> wheel_;
-  std::priority_queue<FarEvent, std::vector<FarEvent>, Later> far_;
+  struct FarEvents : std::priority_queue<FarEvent, std::vector<FarEvent>, Later> {
+    void remove(const auto& is_one) {
+      std::erase_if(c, is_one);
+      std::make_heap(c.begin(), c.end(), comp);
+    }
+  };
+  FarEvents far_;
   std::uint64_t far_order_ = 0;
   std::uint64_t events_run_ = 0;
   std::vector<std::uint32_t> sorted_;  // members to reuse their memory
