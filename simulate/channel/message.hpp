@@ -70,6 +70,10 @@ enum class Operation : std::uint32_t {
   create_ah,
   destroy_ah,
   get_async_event,
+  cm_open,  // a file of the connection manager
+  cm_close,
+  cm_command,
+  cm_get_event,
   post_send,
   post_recv,
   post_srq_recv,

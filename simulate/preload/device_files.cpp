@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "simulate/preload/connection_manager.hpp"
 #include "simulate/preload/exported.hpp"
 #include "simulate/preload/session.hpp"
 
@@ -19,11 +19,16 @@ namespace {
 struct DeviceFile {
   const char* path;
   mode_t mode;
+  dev_t number = 0;  // of a device
 };
+
+// Major and minor number (Documentation/admin-guide/devices.txt of Linux).
+constexpr dev_t kUverbs = 231 << 8 | 192;
 
 // hca_type: only the adapters' own drivers have it, those of emulated devices do not.
 constexpr DeviceFile kDeviceFiles[] = {
-    {"/dev/infiniband/uverbs0", S_IFCHR | 0666},
+    {"/dev/infiniband/uverbs0", S_IFCHR | 0666, kUverbs},
+    {kConnectionManagerPath, S_IFCHR | 0666, kConnectionManagerDevice},
     {"/sys/class/infiniband/sim0", S_IFDIR | 0755},
     {"/sys/class/infiniband/sim0/hca_type", S_IFREG | 0444},
     {"/sys/class/infiniband_verbs/uverbs0", S_IFDIR | 0755},
@@ -41,12 +46,10 @@ const DeviceFile* find_file(const char* path) {
 }
 
 int describe(const DeviceFile& file, struct stat* status) {
-  constexpr unsigned kUverbsMajor = 231;  // of /dev/infiniband/uverbs0 on Linux (Documentation/admin-guide/devices.txt)
-  constexpr unsigned kUverbsMinor = 192;
   *status = {};
   status->st_mode = file.mode;
   status->st_nlink = 1;
-  if (S_ISCHR(file.mode)) status->st_rdev = makedev(kUverbsMajor, kUverbsMinor);
+  status->st_rdev = file.number;
   return 0;
 }
 

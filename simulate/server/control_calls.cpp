@@ -1,4 +1,5 @@
 // Operations on the control path: those of SimProvider, with the objects of the process by their numbers.
+#include "simulate/server/connection_manager.hpp"
 #include "simulate/server/control.hpp"
 
 namespace verbscope::simulate {
@@ -176,6 +177,13 @@ int execute_control(Operation operation, const Call& call) {
       return open_xrcd(call);
     case Operation::close_xrcd:
       return destroy<ibv_xrcd>(call, Kind::xrcd, &sim::SimProvider::close_xrcd);
+    case Operation::cm_open:
+      return call.process.connections().open(call);
+    case Operation::cm_close:
+      return call.process.connections().close(call);
+    case Operation::cm_command:
+    case Operation::cm_get_event:
+      return call.process.connections().command(call);
     default: {
       const int error = execute_queues(operation, call);
       return error == ENOSYS ? execute_qps(operation, call) : error;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "common/error.hpp"
+#include "simulate/server/connection_manager.hpp"
 
 namespace verbscope::simulate {
 
@@ -29,18 +30,24 @@ bool ProcessMemory::accessible(const void* place) const {
   return process_vm_readv(process_, &here, 1, &there, 1, 0) == 1;
 }
 
-Process::Process(int id, int number, int node, sim::SimProvider& provider, Picos wakeup)
+Process::Process(int id, int number, int node, sim::SimProvider& provider, Picos wakeup, ConnectionManager& connections)
     : waits(wakeup),
       id_(id),
       number_(number),
       node_(node),
       provider_(provider),
+      connections_(connections),
       memory_(id),
       pidfd_(check("pidfd_open", static_cast<int>(syscall(SYS_pidfd_open, id, 0)))) {}
 
 bool Process::alive() const {
   pollfd ended{pidfd_.get(), POLLIN, 0};
   return poll(&ended, 1, 0) == 0;
+}
+
+void Process::await_end() const {
+  pollfd ended{pidfd_.get(), POLLIN, 0};
+  poll(&ended, 1, 1000);
 }
 
 int Process::copy_fd(int fd) const {
@@ -105,6 +112,7 @@ void Process::destroy_all(const ibv_context* context) {
 }
 
 void Process::destroy_objects() {
+  connections_.end(*this);
   destroy_all(nullptr);
   objects_.clear();
   free_.clear();

@@ -31,13 +31,15 @@ class ProcessMemory final : public sim::AddressSpace {
   int process_;
 };
 
+class ConnectionManager;
+
 enum class Kind : std::uint8_t { context, pd, td, xrcd, mr, mw, channel, cq, srq, qp, ah };
 
 class Process {
  public:
   // `number`: in the order in which processes begin, from 1 on. `wakeup`: HostProfile::event_wakeup. Throws Error if the
   // process has ended.
-  Process(int id, int number, int node, sim::SimProvider& provider, Picos wakeup);
+  Process(int id, int number, int node, sim::SimProvider& provider, Picos wakeup, ConnectionManager& connections);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
@@ -45,8 +47,11 @@ class Process {
   int number() const { return number_; }
   int node() const { return node_; }
   sim::SimProvider& provider() { return provider_; }
+  ConnectionManager& connections() { return connections_; }
   const ProcessMemory& memory() const { return memory_; }
   bool alive() const;
+  // A thread of it is gone without a word: the process ends soon, if it is not this thread alone. Waits up to a second.
+  void await_end() const;
   // A copy of the process's file descriptor; -1 and errno.
   int copy_fd(int fd) const;
 
@@ -69,7 +74,7 @@ class Process {
   void remove(std::uint32_t handle);
   // Destroys the objects that the process has made with the context, and the context.
   void close(const ibv_context& context) { destroy_all(&context); }
-  // The process has ended, or begins again by exec(2): destroys its objects.
+  // The process has ended, or begins again by exec(2): destroys its objects and closes its files.
   void destroy_objects();
 
   Timers timers;
@@ -91,6 +96,7 @@ class Process {
   int number_;
   int node_;
   sim::SimProvider& provider_;
+  ConnectionManager& connections_;
   ProcessMemory memory_;
   Fd pidfd_;
   std::vector<Entry> objects_;

@@ -89,6 +89,7 @@ bool ProgramThread::next_request(SimNode& node) {
       case Conduct::asks:
         return true;
       case Conduct::gone:
+        if (!station_.stopped()) process_.await_end();
         return false;
       case Conduct::silent:
         ++silences_.silent;

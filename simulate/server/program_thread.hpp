@@ -52,6 +52,8 @@ class ProgramThread {
 
   // From outside of the simulated thread. True if it waits outside of the simulation, for something that `news` may be.
   bool waits_outside() const { return where_ == Where::outside; }
+  // True if it works without calls.
+  bool silent() const { return where_ == Where::silent; }
   // It may look again whether what it waits for has come.
   void look_again();
   // Goes on if the program's thread has come back meanwhile, or a signal handler has interrupted it.

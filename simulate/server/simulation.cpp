@@ -10,12 +10,19 @@
 
 #include "common/error.hpp"
 #include "nic_sim/device/provider.hpp"
+#include "nic_sim/time/engine.hpp"
 
 namespace verbscope::simulate {
 namespace {
 
 // Between two looks whether processes still live, when the simulation is busy.
 constexpr std::uint64_t kQuantaBetweenLooks = 4096;
+
+// Before virtual time moves on by more than this, what has happened outside is taken in: else timers would run out for
+// the peers of processes that have died, and for threads that computed for long and only seemed to watch memory. The
+// latter get this many milliseconds.
+constexpr Picos kJump{1'000'000'000};
+constexpr int kLooksBeforeJump = 3;
 
 // True if a process that this one has started has ended. It is not reaped.
 bool has_ended(pid_t child) {
@@ -25,12 +32,13 @@ bool has_ended(pid_t child) {
 
 }  // namespace
 
-Simulation::Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options, std::stop_token stop,
-                       std::function<void()> look)
+Simulation::Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options,
+                       std::stop_token stop, std::function<void()> look)
     : memory_(memory),
       wakeup_(profile.host.event_wakeup),
       options_(options),
       cluster_(profile, options.nodes, options.seed),
+      connections_(cluster_, profile),
       station_(memory, options.silence_ns, std::move(stop)),
       look_(std::move(look)) {
   cluster_.ask_outside([this](bool stuck) { return ask(stuck); });
@@ -62,7 +70,8 @@ void Simulation::await(const std::vector<pid_t>& launched) {
 
 bool Simulation::ask(bool stuck) {
   if (station_.stopped()) throw InterruptedError("interrupted");
-  const bool check_processes = ++asked_ % kQuantaBetweenLooks == 0;
+  const bool jumps = !stuck && about_to_jump();
+  const bool check_processes = ++asked_ % kQuantaBetweenLooks == 0 || jumps;
   now_ps_.store(cluster_.now().count(), std::memory_order_relaxed);
   look_();
   bool any = false;
@@ -71,6 +80,11 @@ bool Simulation::ask(bool stuck) {
     any = came || returned;
   }
   if (stuck || check_processes) any = bury() || any;
+  for (int looks = 0; looks < kLooksBeforeJump && jumps && !any && any_silent(); ++looks) {
+    station_.wait_for_news();
+    const bool came = admit(), returned = let_return();
+    any = came || returned;
+  }
   if ((stuck || check_processes) && !any_alive()) {
     cluster_.expect_threads(false);
     return false;
@@ -127,7 +141,8 @@ Process& Simulation::process_of(const Channel& channel) {
     return *process;
   }
   auto& provider = static_cast<sim::SimProvider&>(cluster_.provider(channel.node));
-  return *processes_.emplace_back(std::make_unique<Process>(channel.process, static_cast<int>(processes_.size()) + 1, channel.node, provider, wakeup_));
+  return *processes_.emplace_back(std::make_unique<Process>(channel.process, static_cast<int>(processes_.size()) + 1,
+                                                            channel.node, provider, wakeup_, connections_));
 }
 
 bool Simulation::let_return() {
@@ -215,8 +230,17 @@ std::optional<int> Simulation::id_of(int number) const {
   return std::nullopt;
 }
 
+bool Simulation::about_to_jump() {
+  const std::int64_t next = cluster_.engine().next_time();
+  return next != sim::Engine::kNever && next - cluster_.now().count() > kJump.count();
+}
+
+bool Simulation::any_silent() const {
+  return std::ranges::any_of(threads_, [](const auto& thread) { return !thread->ended() && thread->silent(); });
+}
+
 bool Simulation::any_alive() const {
-  return std::ranges::any_of(processes_, [](const auto& process) { return !process->buried && process->alive(); });
+  return std::ranges::any_of(processes_, [](const auto& process) { return !process->buried; });
 }
 
 }  // namespace verbscope::simulate

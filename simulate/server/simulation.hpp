@@ -12,6 +12,7 @@
 
 #include "nic_sim/cluster.hpp"
 #include "simulate/channel/channel.hpp"
+#include "simulate/server/connection_manager.hpp"
 #include "simulate/server/process.hpp"
 #include "simulate/server/program_thread.hpp"
 #include "simulate/server/station.hpp"
@@ -61,6 +62,8 @@ class Simulation final : public OperatingSystem {
   void send(const Process& process, const Signal& signal, int thread);
   void interrupt(const Process& process, int thread) override;
   std::optional<int> id_of(int number) const override;
+  bool about_to_jump();
+  bool any_silent() const;
   bool any_alive() const;
 
   SharedMemory& memory_;
@@ -68,6 +71,7 @@ class Simulation final : public OperatingSystem {
   std::vector<pid_t> launched_;
   SimulationOptions options_;
   SimCluster cluster_;
+  ConnectionManager connections_;
   Station station_;
   Silences silences_;
   std::deque<std::unique_ptr<Process>> processes_;

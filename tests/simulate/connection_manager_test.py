@@ -1,0 +1,118 @@
+"""Programs of librdmacm, run by `verbscope simulate`. Arguments: path of verbscope."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+VERBSCOPE = sys.argv.pop(1)
+RESOLVED = ["RDMA_CM_EVENT_ADDR_RESOLVED 0", "RDMA_CM_EVENT_ROUTE_RESOLVED 0"]
+CONNECTED = RESOLVED + ["RDMA_CM_EVENT_ESTABLISHED 0 'welcome'", "QP in state 3, GUID of device 1"]  # IBV_QPS_RTS
+LISTENING = ["second listener: Address already in use"]
+REQUEST = LISTENING + ["RDMA_CM_EVENT_CONNECT_REQUEST 0 'hello'"]
+ACCEPTED = REQUEST + ["RDMA_CM_EVENT_ESTABLISHED 0"]
+LEFT = ["RDMA_CM_EVENT_DISCONNECTED 0"]
+
+
+def simulate(*programs, cluster="cib"):
+    command = [VERBSCOPE, "simulate", "--cluster", cluster, "--"]
+    for number, program in enumerate(programs):
+        command += ["::"] if number else []
+        command += map(str, program)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+class Connections(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.peer = pathlib.Path(folder.name) / "connection_peer"
+        subprocess.run(["c++", "-std=c++20", "-o", cls.peer, HERE / "connection_peer.cpp", "-lrdmacm", "-libverbs"],
+                       check=True, timeout=60)
+
+    def expect_events(self, server, client, server_events, client_events, cluster="cib", address="127.0.0.1"):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [VERBSCOPE, "simulate", "--cluster", cluster, "--output", folder, "--", self.peer, "server", server,
+                 "127.0.0.1", "7000", "::", self.peer, "client", client, address, "7000"],
+                capture_output=True, text=True, timeout=60)
+            told = [path.read_text().splitlines() for path in sorted(pathlib.Path(folder).iterdir())]
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(told, [server_events, client_events], done.stderr)
+
+    def test_client_disconnects(self):
+        for cluster in ("cib", "cx5"):
+            self.expect_events("accept", "leave", ACCEPTED + LEFT + ["RDMA_CM_EVENT_TIMEWAIT_EXIT 0", "end"],
+                               CONNECTED + LEFT + ["end"], cluster)
+
+    def test_server_disconnects(self):
+        self.expect_events("leave", "wait", ACCEPTED + LEFT + ["RDMA_CM_EVENT_TIMEWAIT_EXIT 0", "end"],
+                           CONNECTED + LEFT + ["end"])
+
+    def test_destroyed_connection_is_disconnected(self):
+        self.expect_events("destroy", "wait", ACCEPTED + ["end"], CONNECTED + LEFT + ["end"])
+
+    def test_request_is_refused(self):
+        # 28: IB_CM_REJ_CONSUMER_DEFINED
+        self.expect_events("refuse", "wait", REQUEST + ["end"], RESOLVED + ["RDMA_CM_EVENT_REJECTED 28 'no'", "end"])
+
+    def test_forgotten_request_is_refused(self):
+        self.expect_events("forget", "wait", REQUEST + ["end"], RESOLVED + ["RDMA_CM_EVENT_REJECTED 28 ''", "end"])
+
+    def test_server_dies_before_it_accepts(self):
+        self.expect_events("die", "wait", REQUEST, RESOLVED + ["RDMA_CM_EVENT_REJECTED 28 ''", "end"])
+
+    def test_server_dies_in_a_connection(self):
+        self.expect_events("die_connected", "wait", ACCEPTED, CONNECTED + LEFT + ["end"])
+
+    def test_listener_dies(self):
+        # 8: IB_CM_REJ_INVALID_SERVICE_ID
+        self.expect_events("die_listening", "wait", LISTENING, RESOLVED + ["RDMA_CM_EVENT_REJECTED 8 ''", "end"])
+
+    def test_client_dies_before_it_is_connected(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(
+                [VERBSCOPE, "simulate", "--output", folder, "--", self.peer, "server", "accept", "127.0.0.1", "7000",
+                 "::", self.peer, "client", "vanish", "127.0.0.1", "7000"], capture_output=True, timeout=60)
+            told = [path.read_text().splitlines() for path in sorted(pathlib.Path(folder).iterdir())]
+        self.assertEqual(told[0], REQUEST + ["RDMA_CM_EVENT_REJECTED 28 ''"])
+
+    def test_no_such_node(self):
+        # 110: ETIMEDOUT
+        self.expect_events("die_listening", "wait", LISTENING, ["RDMA_CM_EVENT_ADDR_ERROR -110", "end"],
+                           address="127.0.0.77")
+
+    def run_pair(self, server, client, expected, cluster="cib"):
+        if shutil.which(server[0]) is None:
+            self.skipTest(f"{server[0]} is not installed")
+        done = simulate(server, client, cluster=cluster)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(expected, done.stdout)
+
+    def test_rping(self):
+        for options in ([], ["-q"]):
+            for cluster in ("cib", "cx6"):
+                client = ["rping", "-c", "-a", "127.0.0.1", "-C", "3", "-v", "-V", *options]
+                self.run_pair(["rping", "-s", "-a", "127.0.0.1", "-C", "3", *options], client, "rdma-ping-2: ", cluster)
+
+    def test_datagrams(self):
+        for cluster in ("cib", "cx6"):
+            self.run_pair(["udaddy"], ["udaddy", "-s", "127.0.0.1"], "return status 0", cluster)
+
+    def test_several_connections(self):
+        self.run_pair(["ucmatose", "-c", "4"], ["ucmatose", "-c", "4", "-s", "127.0.0.1"], "return status 0")
+
+    def test_synchronous_identifiers(self):
+        self.run_pair(["rdma_server"], ["rdma_client", "-s", "127.0.0.1"], "rdma_client: end 0")
+
+    def test_perftest(self):
+        command = ["ib_write_lat", "-R", "-F", "-n", "100"]
+        self.run_pair(command, [*command, "127.0.0.1"], "t_typical")
+
+
+if __name__ == "__main__":
+    unittest.main()
