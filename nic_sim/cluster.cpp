@@ -162,7 +162,8 @@ void SimCluster::add_thread(int node, std::optional<int> core, std::function<voi
     if (*place != nullptr) fail("core {} of node {} already has a thread", *core, node);
   }
   sim::SimThread& thread = impl_->threads.emplace_back(
-      machine.home, host, [&machine, place, poll_cost = host.poll_memory, body = std::move(body)](sim::SimThread& self) {
+      machine.home, host,
+      [&machine, place, poll_cost = host.poll_memory, body = std::move(body)](sim::SimThread& self) {
         const FreedAtEnd freed{place};
         SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), poll_cost);
         body(sim_node);

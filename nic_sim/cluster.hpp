@@ -51,8 +51,8 @@ class SimCluster {
   std::optional<int> free_core(int node) const;
 
   // Adds a thread of `node`, pinned to `core`, which runs `body` during run(). Numbers from cores() on are the second
-  // hyper-threads of the cores, if the profile has them. Without a core it takes no time from other threads. Throws Error
-  // if the node does not have the core, or if the core has a thread that has not ended.
+  // hyper-threads of the cores, if the profile has them. Without a core it takes no time from other threads. Throws
+  // Error if the node does not have the core, or if the core has a thread that has not ended.
   void add_thread(int node, std::optional<int> core, std::function<void(SimNode&)> body);
 
   // Faults of a node. Call from an action of at() or the controller, not from a simulated thread.

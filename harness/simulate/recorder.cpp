@@ -7,7 +7,7 @@
 namespace verbscope {
 namespace {
 
-// The moments that are kept. With more, every second one is dropped, and the period doubles.
+// The moments that are kept. With more, parts are joined in pairs, and the period doubles.
 constexpr std::size_t kMoments = 128;
 constexpr double kSteadyShare = 0.5;  // of the rate of the busiest part
 
@@ -16,14 +16,28 @@ constexpr double kSteadyShare = 0.5;  // of the rate of the busiest part
 void Recorder::note() {
   Moment moment{.time = cluster_.now(), .nodes = {}};
   for (int node = 0; node < cluster_.nodes(); ++node) moment.nodes.push_back(node_counts(cluster_, node));
-  moments_.push_back(std::move(moment));
-  if (moments_.size() > kMoments) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < moments_.size(); i += 2) std::swap(moments_[kept++], moments_[i]);
-    moments_.resize(kept);
-    period_ *= 2;
-  }
   next_ = cluster_.now() + period_;
+  moments_.push_back(std::move(moment));
+  const std::size_t last = moments_.size() - 1;
+  if (last >= 2 && rate(last - 2, last) <= 0) {  // a pause goes on
+    std::swap(moments_[last - 1], moments_[last]);
+    moments_.pop_back();
+  }
+  if (moments_.size() > kMoments) thin();
+}
+
+// Joins parts in pairs, but for pauses.
+void Recorder::thin() {
+  std::vector<bool> borders_pause(moments_.size());
+  for (std::size_t i = 0; i + 1 < moments_.size(); ++i) {
+    if (rate(i, i + 1) <= 0) borders_pause[i] = borders_pause[i + 1] = true;
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < moments_.size(); ++i) {
+    if (i % 2 == 0 || borders_pause[i]) std::swap(moments_[kept++], moments_[i]);
+  }
+  moments_.resize(kept);
+  period_ *= 2;
 }
 
 std::uint64_t Recorder::sent(std::size_t from, std::size_t to, std::size_t node) const {

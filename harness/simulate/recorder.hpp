@@ -14,7 +14,8 @@ class Recorder {
   // The cluster must outlive the recorder.
   explicit Recorder(const SimCluster& cluster) : cluster_(cluster) {}
 
-  // Call often, between events: keeps the counts from time to time.
+  // Call often, between events: keeps the counts from time to time. Time without messages is one part, so that a short
+  // measurement between long pauses is not lost.
   void look() {
     if (cluster_.now() >= next_) note();
   }
@@ -34,6 +35,7 @@ class Recorder {
   };
 
   void note();
+  void thin();
   std::uint64_t sent(std::size_t from, std::size_t to, std::size_t node) const;
   double rate(std::size_t from, std::size_t to) const;
   Interval busiest() const;

@@ -87,7 +87,8 @@ class SameAddresses {
   int before_;
 };
 
-// The output of a program: to a file, or line by line with the node's name in front.
+// The output of a program: to a file, or line by line with the node's name in front. It is passed on as it is, as if
+// the program had been started from a shell.
 class Output {
  public:
   Output(std::string prefix, std::FILE* out, std::shared_ptr<std::ofstream> file)
@@ -100,13 +101,13 @@ class Output {
     partial_ += chunk;
     std::size_t begin = 0;
     for (std::size_t end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n', begin)) {
-      print_format(out_, "{}{}\n", prefix_, std::string_view(partial_).substr(begin, end - begin));
+      print_own_text(out_, prefix_ + partial_.substr(begin, end + 1 - begin));
       begin = end + 1;
     }
     partial_.erase(0, begin);
   }
   void finish() {
-    if (!partial_.empty()) print_format(out_, "{}{}\n", prefix_, partial_);
+    if (!partial_.empty()) print_own_text(out_, prefix_ + partial_ + "\n");
     partial_.clear();
     if (file_) file_->flush();
   }

@@ -57,8 +57,8 @@ class EventQueue {
     return what;
   }
 
-  // `thread` sleeps until an event has arrived, and consumes it. None after `deadline`, or if `interrupted` is true after
-  // its sleep was ended.
+  // `thread` sleeps until an event has arrived, and consumes it. None after `deadline`, or if `interrupted` is true
+  // after its sleep was ended.
   std::optional<What> await(SimThread& thread, Picos deadline, const bool& interrupted = kNotInterrupted) {
     bool slept = false;
     thread.sync();

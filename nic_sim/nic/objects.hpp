@@ -124,7 +124,7 @@ struct SimMw : ibv_mw, Region {};
 struct SimAh : ibv_ah {
   std::uint32_t node;    // kEveryNode: a multicast group
   MulticastGroup group;  // set for kEveryNode
-  std::uint8_t port;  // index from 0
+  std::uint8_t port;     // index from 0
   GlobalHeader global;
   std::uint8_t priority;
 };
