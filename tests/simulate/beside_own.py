@@ -1,0 +1,96 @@
+#!/usr/bin/env -S python3 -B
+"""beside_own.py BIN [--only TEXT]: perftest's programs, run by `verbscope simulate`, beside verbscope's own benchmarks.
+
+BIN: the folder of the programs. Typical latencies must agree within 0.02 us, rates within 2 %. A row that does not is printed
+with OFF, and the exit status is 1. Takes minutes: `make -f Makefile.cluster test-long` runs it. Exit 77: perftest is not
+installed (1 when CI=true)."""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CLUSTERS = ("cx", "cx3", "cib", "cx6")
+WITHIN_US, WITHIN = 0.02, 0.02
+LATENCIES = [
+    ("ib_read_lat", ["-s", "8"], ["--verb", "read", "-s", "8"]),
+    ("ib_send_lat", ["-s", "8", "-I", "60"], ["--verb", "send", "-s", "8", "-I", "60"]),
+    ("ib_send_lat", ["-s", "8", "-I", "0"], ["--verb", "send", "-s", "8", "-I", "0"]),
+    ("ib_send_lat", ["-c", "UC", "-s", "8", "-I", "60"], ["--verb", "send", "-c", "UC", "-s", "8", "-I", "60"]),
+    ("ib_send_lat", ["-c", "UD", "-s", "8", "-I", "60"], ["--verb", "send", "-c", "UD", "-s", "8", "-I", "60"]),
+    ("ib_write_lat", ["-s", "8", "-I", "60"], ["--verb", "write", "-s", "8", "-I", "60"]),
+    ("ib_atomic_lat", ["-A", "FETCH_AND_ADD"], ["--verb", "fetch_add", "-s", "8"]),
+]
+RATES = [(f"ib_{verb}_bw", f"{verb}_rate", size, qps, post_list)
+         for verb in ("write", "read", "send") for size in (8, 64, 4096, 65536) for qps in (1, 4) for post_list in (1, 16)]
+
+
+def run_perftest(binaries, cluster, program, options):
+    """The last row of what the client prints, as numbers."""
+    command = [program, "-d", "sim0", "-F", *options]
+    done = subprocess.run([binaries / "verbscope", "simulate", "--cluster", cluster, "--", *command, "::", *command, "node0"],
+                          capture_output=True, text=True, timeout=600)
+    rows = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("node1:") and line.split()[1:2] and
+            line.split()[1].isdigit()]
+    if done.returncode != 0 or not rows:
+        raise RuntimeError(f"{program}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
+    return [float(word) for word in rows[-1]]
+
+
+def run_own(binaries, cluster, benchmark, options):
+    with tempfile.TemporaryDirectory() as folder:
+        record = pathlib.Path(folder) / "record"
+        subprocess.run([binaries / benchmark, "--fabric", f"sim:{cluster}", *options, "--out_json_file", record], check=True,
+                       capture_output=True, timeout=600)
+        return json.loads(record.read_text().splitlines()[-1])["result"]
+
+
+def latency_row(binaries, cluster, program, options, own_options):
+    theirs = run_perftest(binaries, cluster, program, ["-n", "1000", *options])[4]
+    ours = run_own(binaries, cluster, "verb_latency", ["-n", "1000", *own_options])["lat_p50_ns"] / 1e3
+    return theirs, ours, abs(theirs - ours) <= WITHIN_US, "us"
+
+
+def rate_row(binaries, cluster, program, benchmark, size, qps, post_list):
+    count = "2000" if size <= 4096 else "400"
+    options = ["-s", str(size), "-q", str(qps), "-I", "0"] if "read" not in program else ["-s", str(size), "-q", str(qps)]
+    theirs = run_perftest(binaries, cluster, program, ["-n", count, *options, "-l", str(post_list)])[-1]
+    ours = run_own(binaries, cluster, benchmark, [*options, "-l", str(post_list)])["rate_mops"]
+    return theirs, ours, abs(theirs / ours - 1) <= WITHIN, "Mops"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", type=pathlib.Path)
+    parser.add_argument("--only", default="", help="rows whose name has this text")
+    arguments = parser.parse_args()
+    if shutil.which("ib_write_lat") is None:
+        print("skipped: no perftest (make -f Makefile.cluster deps-test installs it)")
+        return 1 if os.environ.get("CI") == "true" else 77
+    off = rows = 0
+    for cluster in CLUSTERS:
+        todo = [(f"{cluster} {program} {' '.join(options)}", latency_row, (program, options, own))
+                for program, options, own in LATENCIES]
+        todo += [(f"{cluster} {program} -s {size} -q {qps} -l {post_list}", rate_row, (program, benchmark, size, qps, post_list))
+                 for program, benchmark, size, qps, post_list in RATES]
+        for name, row, values in todo:
+            if arguments.only not in name:
+                continue
+            rows += 1
+            try:
+                theirs, ours, agrees, unit = row(arguments.bin, cluster, *values)
+                print(f"{name:50} {theirs:9.3f} {ours:9.3f} {unit:5}{'' if agrees else 'OFF'}", flush=True)
+            except (RuntimeError, subprocess.SubprocessError) as error:
+                agrees = False
+                print(f"{name:50} OFF: {error}", flush=True)
+            off += not agrees
+    print(f"{rows} rows, {off} off")
+    return 1 if off else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
