@@ -71,15 +71,15 @@ struct alignas(64) Channel {
   alignas(64) std::atomic<std::int64_t> spent_ps;  // virtual time for which the thread has worked since the last answer
   std::atomic<std::uint64_t> blocked_signals;      // its signal mask, a bit for each signal from 1 on
   std::atomic<std::uint32_t> late;  // not 0: the simulator, which took it for silent or blocked, has gone on without it
-  std::atomic<std::uint32_t> patience;  // not 0: it waits in the operating system for what is sure to come soon
+  std::atomic<std::uint32_t> patience;     // not 0: it waits in the operating system for what is sure to come soon
   std::atomic<std::uint32_t> interrupted;  // a signal handler has run while the simulator has the turn
   alignas(64) std::array<std::byte, kMessageBytes> message;
 };
 
 struct SharedMemory {
-  std::uint32_t version;         // kVersion: simulator and library are of one build
+  std::uint32_t version;  // kVersion: simulator and library are of one build
   std::uint32_t nodes;
-  double tsc_mhz;                // rate of the virtual time stamp counter
+  double tsc_mhz;                                   // rate of the virtual time stamp counter
   alignas(64) std::atomic<std::uint32_t> requests;  // counts requests; a futex
   std::atomic<std::uint32_t> sleeping;              // the simulator waits for `requests` to change
   std::array<Channel, kMaxThreads> channels;

@@ -34,7 +34,9 @@ std::int64_t offset_seconds(clockid_t clock) {
   }
 }
 
-bool counts_work(clockid_t clock) { return clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID; }
+bool counts_work(clockid_t clock) {
+  return clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
+}
 
 timespec shown_by(clockid_t clock) {
   std::int64_t now = now_ps(kReadClockPs);
@@ -46,7 +48,9 @@ timespec shown_by(clockid_t clock) {
 }
 
 // The rest of a sleep that a signal has ended.
-timespec rest_until(std::int64_t when) { return to_timespec(std::max<std::int64_t>(when - now_ps(0), 0)); }
+timespec rest_until(std::int64_t when) {
+  return to_timespec(std::max<std::int64_t>(when - now_ps(0), 0));
+}
 
 int sleep_relative(const timespec& span, timespec* rest) {
   if (!valid(span)) return EINVAL;
@@ -58,7 +62,9 @@ int sleep_relative(const timespec& span, timespec* rest) {
 
 }  // namespace
 
-std::int64_t after(std::int64_t now, std::int64_t span) { return span > kNever - now ? kNever : now + span; }
+std::int64_t after(std::int64_t now, std::int64_t span) {
+  return span > kNever - now ? kNever : now + span;
+}
 
 std::int64_t picos(std::int64_t seconds, std::int64_t nanos) {
   if (seconds >= kNever / kPicosPerSecond) return kNever;
@@ -74,11 +80,17 @@ timeval to_timeval(std::int64_t picos) {
   return {.tv_sec = micros / 1'000'000, .tv_usec = micros % 1'000'000};
 }
 
-bool valid(const timespec& time) { return time.tv_sec >= 0 && time.tv_nsec >= 0 && time.tv_nsec < 1'000'000'000; }
+bool valid(const timespec& time) {
+  return time.tv_sec >= 0 && time.tv_nsec >= 0 && time.tv_nsec < 1'000'000'000;
+}
 
-bool valid(const timeval& time) { return time.tv_sec >= 0 && time.tv_usec >= 0 && time.tv_usec < 1'000'000; }
+bool valid(const timeval& time) {
+  return time.tv_sec >= 0 && time.tv_usec >= 0 && time.tv_usec < 1'000'000;
+}
 
-bool is_virtual(clockid_t clock) { return clock >= 0 && clock <= CLOCK_TAI && !counts_work(clock); }
+bool is_virtual(clockid_t clock) {
+  return clock >= 0 && clock <= CLOCK_TAI && !counts_work(clock);
+}
 
 std::int64_t when_shown(clockid_t clock, const timespec& time) {
   return std::max<std::int64_t>(picos(time.tv_sec - offset_seconds(clock), time.tv_nsec), 0);

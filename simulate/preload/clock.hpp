@@ -25,8 +25,12 @@ inline constexpr std::int64_t kReadClockPs = 25'000;
 
 // A span of time, at most kNever.
 std::int64_t picos(std::int64_t seconds, std::int64_t nanos);
-inline std::int64_t picos(const timespec& span) { return picos(span.tv_sec, span.tv_nsec); }
-inline std::int64_t picos(const timeval& span) { return picos(span.tv_sec, span.tv_usec * 1000); }
+inline std::int64_t picos(const timespec& span) {
+  return picos(span.tv_sec, span.tv_nsec);
+}
+inline std::int64_t picos(const timeval& span) {
+  return picos(span.tv_sec, span.tv_usec * 1000);
+}
 // A time and a span later, at most kNever.
 std::int64_t after(std::int64_t now, std::int64_t span);
 timespec to_timespec(std::int64_t picos);

@@ -43,9 +43,15 @@ static_assert(sizeof(Barrier) <= sizeof(pthread_barrier_t));
 constexpr std::int64_t kLookAgainPs = 10'000'000;
 constexpr int kOnceInProgress = 1;  // a bit of the C library's pthread_once_t
 
-bool is_own(const pthread_cond_t& condition) { return simulated() && (condition.__data.__wrefs & kShared) == 0; }
-bool is_own(sem_t* semaphore) { return simulated() && reinterpret_cast<Semaphore*>(semaphore)->shared == 0; }
-Barrier& words_of(pthread_barrier_t* barrier) { return *reinterpret_cast<Barrier*>(barrier); }
+bool is_own(const pthread_cond_t& condition) {
+  return simulated() && (condition.__data.__wrefs & kShared) == 0;
+}
+bool is_own(sem_t* semaphore) {
+  return simulated() && reinterpret_cast<Semaphore*>(semaphore)->shared == 0;
+}
+Barrier& words_of(pthread_barrier_t* barrier) {
+  return *reinterpret_cast<Barrier*>(barrier);
+}
 
 int wait(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t deadline) {
   int error = 0;
@@ -199,7 +205,9 @@ EXPORTED int pthread_once(pthread_once_t* once, void (*run)()) {
   wake(once, kAll);
   return error;
 }
-EXPORTED void call_once(once_flag* once, void (*run)()) { pthread_once(reinterpret_cast<pthread_once_t*>(once), run); }
+EXPORTED void call_once(once_flag* once, void (*run)()) {
+  pthread_once(reinterpret_cast<pthread_once_t*>(once), run);
+}
 
 // Futexes of programs: std::atomic::wait of C++20, and what other languages build their locks on.
 EXPORTED long syscall(long number, ...) {
@@ -209,9 +217,10 @@ EXPORTED long syscall(long number, ...) {
   for (long& argument : arguments) argument = va_arg(list, long);
   va_end(list);
   if (number == SYS_futex) {
-    const int error = own_futex(reinterpret_cast<const std::uint32_t*>(arguments[0]), static_cast<int>(arguments[1]),
-                                static_cast<std::uint32_t>(arguments[2]), reinterpret_cast<const timespec*>(arguments[3]),
-                                static_cast<std::uint32_t>(arguments[5]));
+    const int error =
+        own_futex(reinterpret_cast<const std::uint32_t*>(arguments[0]), static_cast<int>(arguments[1]),
+                  static_cast<std::uint32_t>(arguments[2]), reinterpret_cast<const timespec*>(arguments[3]),
+                  static_cast<std::uint32_t>(arguments[5]));
     if (error != ENOSYS) return error == 0 ? 0 : by_errno(error);
   }
   const long result =

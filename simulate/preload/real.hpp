@@ -23,8 +23,8 @@ Function* real(std::atomic<void*>& found, const char* name) {
 }  // namespace verbscope::simulate
 
 // The C library's function NAME.
-#define REAL(NAME)                                                  \
-  ([] {                                                             \
-    static constinit std::atomic<void*> found_##NAME = nullptr;     \
+#define REAL(NAME)                                                             \
+  ([] {                                                                        \
+    static constinit std::atomic<void*> found_##NAME = nullptr;                \
     return ::verbscope::simulate::real<decltype(::NAME)>(found_##NAME, #NAME); \
   }())

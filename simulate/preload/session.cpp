@@ -100,7 +100,8 @@ void hand_over_and_wait(Channel& own, Operation operation, std::uint32_t bytes) 
 Channel* take_channel() {
   for (Channel& each : memory->channels) {
     Turn nobody = Turn::nobody;
-    if (each.turn.load(std::memory_order_relaxed) != Turn::nobody || !each.turn.compare_exchange_strong(nobody, Turn::taken))
+    if (each.turn.load(std::memory_order_relaxed) != Turn::nobody ||
+        !each.turn.compare_exchange_strong(nobody, Turn::taken))
       continue;
     each.process = own_process;
     return &each;
@@ -158,10 +159,18 @@ bool simulated() {
   join_once();
   return memory != nullptr && !has_left;
 }
-std::uint32_t nodes() { return memory->nodes; }
-std::int32_t node() { return own_node; }
-double tsc_mhz() { return memory->tsc_mhz; }
-std::int32_t process_number() { return own_number; }
+std::uint32_t nodes() {
+  return memory->nodes;
+}
+std::int32_t node() {
+  return own_node;
+}
+double tsc_mhz() {
+  return memory->tsc_mhz;
+}
+std::int32_t process_number() {
+  return own_number;
+}
 
 Channel& own_channel() {
   if (channel != nullptr) return *channel;
@@ -186,7 +195,9 @@ void adopt_channel(Channel& reserved, std::int64_t start_ps, void (*begun)(void*
   end_with_thread();
 }
 
-void give_back(Channel& reserved) { reserved.turn = Turn::nobody; }
+void give_back(Channel& reserved) {
+  reserved.turn = Turn::nobody;
+}
 
 void leave(const void* address) {
   if (channel == nullptr) return;
@@ -221,8 +232,12 @@ void charge(std::int64_t cost_ps) {
   if (several_threads.load(std::memory_order_relaxed)) now_ps(cost_ps);
 }
 
-std::int64_t thread_work_ps() { return work_ps + (channel == nullptr ? 0 : channel->spent_ps.load()); }
-std::int64_t process_work_ps() { return all_work_ps.load() + (channel == nullptr ? 0 : channel->spent_ps.load()); }
+std::int64_t thread_work_ps() {
+  return work_ps + (channel == nullptr ? 0 : channel->spent_ps.load());
+}
+std::int64_t process_work_ps() {
+  return all_work_ps.load() + (channel == nullptr ? 0 : channel->spent_ps.load());
+}
 
 Request::Request(Operation operation)
     : channel_(own_channel()), operation_(operation), out_(channel_.message), interrupted_(nullptr) {

@@ -54,8 +54,8 @@ class Patience {
 
 struct Interrupted;
 
-// One request of this thread. A signal handler may make one while another is under way, which then does not wait longer.
-// Put the arguments, ask(), get the results. errno is unchanged.
+// One request of this thread. A signal handler may make one while another is under way, which then does not wait
+// longer. Put the arguments, ask(), get the results. errno is unchanged.
 class Request {
  public:
   explicit Request(Operation operation);

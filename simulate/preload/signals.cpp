@@ -1,12 +1,11 @@
 // Signals of the program: SIGSEGV stays deliverable for the time stamp counter (tsc.hpp), and waits for signals take
 // virtual time. Also the ids of processes.
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <link.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -54,7 +53,8 @@ int change_mask(auto* set_mask, int how, const sigset_t* set, sigset_t* before) 
 
 sighandler_t set_handler(int signal, sighandler_t handler, int flags, sighandler_t (*set)(int, sighandler_t)) {
   if (!simulated() || signal != SIGSEGV) return set(signal, handler);
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = handler;
   action.sa_flags = flags;
   set_fault_action(&action, &before);
@@ -62,7 +62,9 @@ sighandler_t set_handler(int signal, sighandler_t handler, int flags, sighandler
 }
 
 // Until a signal is pending or a handler has run: EINTR.
-int await_news(std::int64_t deadline) { return wait_on(nullptr, nullptr, 0, deadline); }
+int await_news(std::int64_t deadline) {
+  return wait_on(nullptr, nullptr, 0, deadline);
+}
 
 // Until a signal handler has run.
 int await_handler() {
@@ -138,7 +140,9 @@ EXPORTED sighandler_t ssignal(int signal, sighandler_t handler) {
 EXPORTED sighandler_t sysv_signal(int signal, sighandler_t handler) {
   return set_handler(signal, handler, static_cast<int>(SA_RESETHAND | SA_NODEFER), REAL(sysv_signal));
 }
-EXPORTED sighandler_t __sysv_signal(int signal, sighandler_t handler) { return sysv_signal(signal, handler); }
+EXPORTED sighandler_t __sysv_signal(int signal, sighandler_t handler) {
+  return sysv_signal(signal, handler);
+}
 
 EXPORTED int sigprocmask(int how, const sigset_t* set, sigset_t* before) {
   return change_mask(REAL(sigprocmask), how, set, before);
@@ -147,7 +151,9 @@ EXPORTED int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
   return change_mask(REAL(pthread_sigmask), how, set, before);
 }
 
-EXPORTED int pause() { return simulated() ? await_handler() : REAL(pause)(); }
+EXPORTED int pause() {
+  return simulated() ? await_handler() : REAL(pause)();
+}
 
 EXPORTED int sigsuspend(const sigset_t* mask) {
   if (!simulated()) return REAL(sigsuspend)(mask);
@@ -193,4 +199,6 @@ EXPORTED pid_t getpid() {
   return own ? kFirstProcessId + process_number() : REAL(getpid)();
 }
 
-EXPORTED int kill(pid_t process, int signal) { return REAL(kill)(real_id(process), signal); }
+EXPORTED int kill(pid_t process, int signal) {
+  return REAL(kill)(real_id(process), signal);
+}

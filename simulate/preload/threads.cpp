@@ -1,5 +1,5 @@
-// Begin, end and join of threads. A new thread is known to the simulator before the one that creates it goes on, so that
-// the order of threads does not depend on the operating system.
+// Begin, end and join of threads. A new thread is known to the simulator before the one that creates it goes on, so
+// that the order of threads does not depend on the operating system.
 #include "simulate/preload/threads.hpp"
 
 #include <limits.h>
@@ -84,7 +84,9 @@ int create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(voi
   return 0;
 }
 
-bool has_ended(const Thread& thread) { return thread.life.load() == ended; }
+bool has_ended(const Thread& thread) {
+  return thread.life.load() == ended;
+}
 
 // Until the thread has ended, after which the C library's function does not wait long. Returns 0 or ETIMEDOUT.
 int await_end(pthread_t thread, std::int64_t deadline) {
@@ -187,7 +189,9 @@ EXPORTED int sched_yield() {
   return ask(Operation::spend);
 }
 
-EXPORTED void thrd_yield() { sched_yield(); }
+EXPORTED void thrd_yield() {
+  sched_yield();
+}
 
 EXPORTED int thrd_sleep(const timespec* span, timespec* rest) {
   if (nanosleep(span, rest) == 0) return 0;

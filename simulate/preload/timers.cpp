@@ -111,7 +111,9 @@ int start_thread(Timer& timer) {
   return error;
 }
 
-Timer& as_timer(timer_t timer) { return *static_cast<Timer*>(timer); }
+Timer& as_timer(timer_t timer) {
+  return *static_cast<Timer*>(timer);
+}
 
 int clock_of(int fd) {
   return fd < 0 || fd >= kMaxDescriptors ? -1 : clock_of_descriptor[static_cast<std::size_t>(fd)].load() - 1;
@@ -125,7 +127,8 @@ using namespace verbscope::simulate;
 EXPORTED unsigned alarm(unsigned seconds) {
   if (!simulated()) return REAL(alarm)(seconds);
   const std::int64_t left = set_real_timer(picos(seconds, 0), 0).left_ps;
-  return static_cast<unsigned>(left / kPicosPerSecond + (left % kPicosPerSecond >= kPicosPerSecond / 2 || (left > 0 && left < kPicosPerSecond)));
+  return static_cast<unsigned>(left / kPicosPerSecond +
+                               (left % kPicosPerSecond >= kPicosPerSecond / 2 || (left > 0 && left < kPicosPerSecond)));
 }
 
 EXPORTED useconds_t ualarm(useconds_t micros, useconds_t interval) {
@@ -157,8 +160,11 @@ EXPORTED int timer_create(clockid_t clock, sigevent* event, timer_t* made) {
   settings.id = next_timer.fetch_add(1);
   settings.fd = -1;
   settings.at_ps = kNever;
-  settings.signal = {.number = SIGALRM, .code = SI_TIMER, .value = static_cast<std::uint64_t>(settings.id),
-                     .timer = settings.id, .overrun = 0};
+  settings.signal = {.number = SIGALRM,
+                     .code = SI_TIMER,
+                     .value = static_cast<std::uint64_t>(settings.id),
+                     .timer = settings.id,
+                     .overrun = 0};
   const int how = event == nullptr ? SIGEV_SIGNAL : event->sigev_notify;
   if (event != nullptr) {
     settings.signal.number = event->sigev_signo;
@@ -194,7 +200,8 @@ EXPORTED int timer_create(clockid_t clock, sigevent* event, timer_t* made) {
 
 EXPORTED int timer_settime(timer_t timer, int flags, const itimerspec* time, itimerspec* before) {
   if (!simulated()) return REAL(timer_settime)(timer, flags, time, before);
-  return by_errno(settime(as_timer(timer).settings, as_timer(timer).clock, (flags & TIMER_ABSTIME) != 0, *time, before));
+  return by_errno(
+      settime(as_timer(timer).settings, as_timer(timer).clock, (flags & TIMER_ABSTIME) != 0, *time, before));
 }
 
 EXPORTED int timer_gettime(timer_t timer, itimerspec* time) {

@@ -24,7 +24,9 @@ constexpr std::int64_t kReadTscPs = 8'000;  // 20 to 25 cycles (Agner Fog, instr
 struct sigaction program_action {};  // for SIGSEGV; SIG_DFL at first
 bool traps = false;                  // true once the process has joined a simulation
 
-void allow(bool allowed) { syscall(SYS_prctl, PR_SET_TSC, allowed ? PR_TSC_ENABLE : PR_TSC_SIGSEGV, 0, 0, 0); }
+void allow(bool allowed) {
+  syscall(SYS_prctl, PR_SET_TSC, allowed ? PR_TSC_ENABLE : PR_TSC_SIGSEGV, 0, 0, 0);
+}
 
 // The counter in virtual time.
 std::uint64_t virtual_counter() {
@@ -112,7 +114,9 @@ void trap_time_stamp_counter() {
   allow(false);
 }
 
-TscAllowed::TscAllowed() { allow(true); }
+TscAllowed::TscAllowed() {
+  allow(true);
+}
 TscAllowed::~TscAllowed() {
   if (traps) allow(false);
 }

@@ -11,8 +11,8 @@ namespace verbscope::simulate {
 // after execve(2).
 void trap_time_stamp_counter();
 
-// While one lives, the calling thread reads the processor's counter. For execve(2), posix_spawn(3) and the like: the new
-// program begins without a handler.
+// While one lives, the calling thread reads the processor's counter. For execve(2), posix_spawn(3) and the like: the
+// new program begins without a handler.
 class TscAllowed {
  public:
   TscAllowed();

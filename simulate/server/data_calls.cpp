@@ -190,7 +190,8 @@ int execute_data(Operation operation, const Call& call) {
       call.empty.clear();
       auto* const srq = call.process.find<ibv_srq>(Kind::srq, call.in.get<std::uint32_t>());
       if (srq == nullptr) return EINVAL;
-      return post_recvs(call, [srq](ibv_recv_wr* list, ibv_recv_wr** bad) { return sim::post_srq_recv(srq, list, bad); });
+      return post_recvs(call,
+                        [srq](ibv_recv_wr* list, ibv_recv_wr** bad) { return sim::post_srq_recv(srq, list, bad); });
     }
     case Operation::bind_mw: {
       auto* const qp = call.process.find<ibv_qp>(Kind::qp, call.in.get<std::uint32_t>());

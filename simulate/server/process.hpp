@@ -37,8 +37,8 @@ enum class Kind : std::uint8_t { context, pd, td, xrcd, mr, mw, channel, cq, srq
 
 class Process {
  public:
-  // `number`: in the order in which processes begin, from 1 on. `wakeup`: HostProfile::event_wakeup. Throws Error if the
-  // process has ended.
+  // `number`: in the order in which processes begin, from 1 on. `wakeup`: HostProfile::event_wakeup. Throws Error if
+  // the process has ended.
   Process(int id, int number, int node, sim::SimProvider& provider, Picos wakeup, ConnectionManager& connections);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

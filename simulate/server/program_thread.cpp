@@ -90,6 +90,7 @@ bool ProgramThread::next_request(SimNode& node) {
         return true;
       case Conduct::gone:
         if (!station_.stopped()) process_.await_end();
+        system_.thread_gone();
         return false;
       case Conduct::silent:
         ++silences_.silent;

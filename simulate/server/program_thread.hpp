@@ -16,9 +16,9 @@ namespace verbscope::simulate {
 
 // What the programs did that a simulation cannot time.
 struct Silences {
-  std::uint64_t silent = 0;   // times that a thread worked without calls, and was taken for one that watches memory
+  std::uint64_t silent = 0;  // times that a thread worked without calls, and was taken for one that watches memory
   std::uint64_t without_core = 0;  // threads that were more than their node has cores, and took no time from others
-  std::uint64_t blocked = 0;  // times that a thread slept in the operating system, while others went on
+  std::uint64_t blocked = 0;       // times that a thread slept in the operating system, while others went on
 };
 
 // What a thread of a program asks that concerns other threads and processes.
@@ -32,6 +32,8 @@ class OperatingSystem {
   virtual void ring_at(Process& process, Picos when) = 0;
   // Ends the wait of the thread of this id, which has got a signal.
   virtual void interrupt(const Process& process, int thread) = 0;
+  // A thread has ended without a request, probably with its process.
+  virtual void thread_gone() = 0;
   // The id of the process of this number; none if it has ended.
   virtual std::optional<int> id_of(int number) const = 0;
 };
@@ -97,7 +99,7 @@ class ProgramThread {
   sim::SimThread* thread_ = nullptr;
   Where where_ = Where::here;
   bool ended_ = false;
-  bool interrupted_ = false;     // the request that is executed waits no longer
+  bool interrupted_ = false;    // the request that is executed waits no longer
   std::deque<Signal> signals_;  // not yet handed over
   std::vector<const ibv_cq*> empty_;
   Requests requests_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/error.hpp"
 #include "nic_sim/device/provider.hpp"
@@ -71,7 +72,7 @@ void Simulation::await(const std::vector<pid_t>& launched) {
 bool Simulation::ask(bool stuck) {
   if (station_.stopped()) throw InterruptedError("interrupted");
   const bool jumps = !stuck && about_to_jump();
-  const bool check_processes = ++asked_ % kQuantaBetweenLooks == 0 || jumps;
+  const bool check_processes = std::exchange(gone_, false) || ++asked_ % kQuantaBetweenLooks == 0 || jumps;
   now_ps_.store(cluster_.now().count(), std::memory_order_relaxed);
   look_();
   bool any = false;
@@ -127,7 +128,8 @@ void Simulation::admit(std::size_t index) {
   const auto node = static_cast<std::uint32_t>(channel.node);
   const bool first = std::ranges::find(begun_, node) == begun_.end();
   if (first) begun_.push_back(node);
-  const Picos delay = first && cluster_.now() < options_.start_gap * node ? options_.start_gap * node - cluster_.now() : Picos(0);
+  const Picos delay =
+      first && cluster_.now() < options_.start_gap * node ? options_.start_gap * node - cluster_.now() : Picos(0);
   const std::optional<int> core = cluster_.free_core(channel.node);
   if (!core) ++silences_.without_core;
   cluster_.add_thread(channel.node, core, [&thread, delay](SimNode& sim_node) { thread.run(sim_node, delay); });
@@ -136,7 +138,9 @@ void Simulation::admit(std::size_t index) {
 Process& Simulation::process_of(const Channel& channel) {
   for (const auto& process : processes_) {
     if (process->id() != channel.process || process->buried || !process->alive()) continue;
-    const auto lives = [&process](const auto& thread) { return &thread->process() == process.get() && !thread->ended(); };
+    const auto lives = [&process](const auto& thread) {
+      return &thread->process() == process.get() && !thread->ended();
+    };
     if (std::ranges::none_of(threads_, lives)) process->destroy_objects();  // it begins again, by exec(2)
     return *process;
   }

@@ -12,9 +12,9 @@ namespace verbscope::simulate {
 namespace {
 
 constexpr std::int64_t kNanos = 1'000'000'000;
-constexpr int kSpins = 400;                       // before the first look at the thread, each about 20 ns
-constexpr std::int64_t kLookNs = 50'000;          // between looks
-constexpr std::int64_t kBlockedNs = 2'000'000;    // asleep without CPU time for so long: blocked
+constexpr int kSpins = 400;                     // before the first look at the thread, each about 20 ns
+constexpr std::int64_t kLookNs = 50'000;        // between looks
+constexpr std::int64_t kBlockedNs = 2'000'000;  // asleep without CPU time for so long: blocked
 
 std::int64_t real_ns() {
   timespec now{};

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <stop_token>
+#include <utility>
 
 #include "simulate/channel/channel.hpp"
 
