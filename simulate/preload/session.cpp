@@ -82,8 +82,9 @@ void hand_over(Channel& own, Operation operation, std::uint32_t bytes) {
 }
 
 bool waits(Operation operation) {
-  return operation == Operation::sleep_until || operation == Operation::wait_outside || operation == Operation::wait_on ||
-         operation == Operation::get_cq_event || operation == Operation::cm_get_event;
+  return operation == Operation::sleep_until || operation == Operation::wait_outside ||
+         operation == Operation::wait_on || operation == Operation::get_cq_event ||
+         operation == Operation::cm_get_event;
 }
 
 // Hands over a request, and waits for the answer.
