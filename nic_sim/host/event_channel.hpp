@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "nic_sim/host/thread.hpp"
@@ -30,10 +32,12 @@ class EventQueue {
 
   // Readable while an event has arrived and was not consumed; -1: there is none.
   int fd() const { return fd_; }
-  // Shows events by this eventfd of a program from now on, which the queue owns.
-  void show_by(int fd) {
+  // Shows events by this eventfd of a program from now on, which the queue owns. `on_shown` is called when it becomes
+  // readable, with the time at which a thread that sleeps until then runs.
+  void show_by(int fd, std::function<void(Picos)> on_shown) {
     close();
     fd_ = fd;
+    on_shown_ = std::move(on_shown);
   }
   // Events that arrive later signal nothing.
   void close() {
@@ -100,6 +104,7 @@ class EventQueue {
     eventfd_t value = 1;
     if (readable_) {
       eventfd_write(fd_, value);
+      if (on_shown_) on_shown_(now + wakeup_);
     } else {
       eventfd_read(fd_, &value);
     }
@@ -109,6 +114,7 @@ class EventQueue {
   Picos wakeup_;
   int fd_;
   bool readable_ = false;
+  std::function<void(Picos)> on_shown_;
   std::deque<Event> pending_;         // in order; not yet consumed
   std::vector<SimThread*> sleepers_;  // in await()
 };

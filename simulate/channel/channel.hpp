@@ -79,7 +79,9 @@ struct alignas(64) Channel {
 struct SharedMemory {
   std::uint32_t version;  // kVersion: simulator and library are of one build
   std::uint32_t nodes;
-  double tsc_mhz;                                   // rate of the virtual time stamp counter
+  double tsc_mhz;          // rate of the virtual time stamp counter
+  std::int32_t simulator;  // its process
+  std::uint32_t loopback;  // the simulation's part of the host's loopback network: node N has this address + N
   alignas(64) std::atomic<std::uint32_t> requests;  // counts requests; a futex
   std::atomic<std::uint32_t> sleeping;              // the simulator waits for `requests` to change
   std::array<Channel, kMaxThreads> channels;

@@ -19,9 +19,14 @@ enum class Operation : std::uint32_t {
   end,    // the thread ends, and wakes those that wait for an address: there is no answer
   spend,  // time has passed
   sleep_until,
-  wait_outside,  // for file descriptors, children and other threads
+  look_outside,  // before a look at what other threads and processes change: they have done all that they do until now
+  wait_outside,  // for file descriptors and children
+  await_sight,   // of what was announced by notify
   notify,        // those that wait_outside
-  wait_on,       // for a thread of the same process to wake those that wait on an address
+  await_start,   // of a process that the thread has started
+  await_reaction,  // of a process to which the thread has sent a signal
+  exec,            // the thread is about to begin another program, by exec(2)
+  wait_on,         // for a thread of the same process to wake those that wait on an address
   wake,
   interrupt,  // the wait of another thread of the process
   set_timer,

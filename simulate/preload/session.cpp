@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 
+#include "simulate/preload/real.hpp"
 #include "simulate/preload/threads.hpp"
 #include "simulate/preload/tsc.hpp"
 
@@ -32,7 +34,8 @@ std::atomic<std::int64_t> all_work_ps = 0;
 #define OF_THREAD thread_local __attribute__((tls_model("initial-exec")))
 OF_THREAD Channel* channel = nullptr;
 OF_THREAD bool has_left = false;
-OF_THREAD int requests_alive = 0;  // more than one: a signal handler has interrupted a request
+OF_THREAD int requests_alive = 0;        // more than one: a signal handler has interrupted a request
+OF_THREAD bool handler_has_run = false;  // in this wait; see wait_for_turn
 OF_THREAD std::int64_t work_ps = 0;
 
 }  // namespace
@@ -57,17 +60,23 @@ void ring() {
   if (memory->sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(memory->requests);
 }
 
-// Spins for a few microseconds, then sleeps.
-void wait_for_turn(Channel& own) {
+// Spins for a few microseconds, then sleeps. `restarts`: handlers with SA_RESTART do not count as having run.
+void wait_for_turn(Channel& own, bool restarts = false) {
   constexpr int kSpins = 300;
   for (int i = 0; i < kSpins; ++i) {
     if (own.turn.load(std::memory_order_acquire) == Turn::program) return;
     relax_cpu();
   }
-  // With a time limit, the kernel reports every signal handler.
-  constexpr timespec kLong{.tv_sec = 3600, .tv_nsec = 0};
+  // With a time limit, the kernel reports every signal handler, without one only those that have no SA_RESTART.
+  constexpr timespec kLong{.tv_sec = 1, .tv_nsec = 0};
   while (own.turn.load(std::memory_order_acquire) == Turn::simulator) {
-    if (!futex_wait(own.turn, Turn::simulator, &kLong) || own.turn.load() != Turn::simulator) continue;
+    if (!futex_wait(own.turn, Turn::simulator, restarts ? nullptr : &kLong)) {
+      if (errno == ETIMEDOUT && REAL(kill)(memory->simulator, 0) != 0 && errno == ESRCH)
+        refuse("the simulator has ended");
+      continue;
+    }
+    handler_has_run = true;
+    if (own.turn.load() != Turn::simulator) continue;
     own.interrupted.store(1);
     ring();
   }
@@ -88,10 +97,10 @@ bool waits(Operation operation) {
 }
 
 // Hands over a request, and waits for the answer.
-void hand_over_and_wait(Channel& own, Operation operation, std::uint32_t bytes) {
+void hand_over_and_wait(Channel& own, Operation operation, std::uint32_t bytes, bool restarts) {
   const std::int64_t before = own.now_ps, spent = own.spent_ps.load(std::memory_order_relaxed);
   hand_over(own, operation, bytes);
-  wait_for_turn(own);
+  wait_for_turn(own, restarts);
   own.spent_ps.store(0, std::memory_order_relaxed);
   const std::int64_t worked = waits(operation) ? spent : own.now_ps - before;
   work_ps += worked;
@@ -105,13 +114,29 @@ Channel* take_channel() {
         !each.turn.compare_exchange_strong(nobody, Turn::taken))
       continue;
     each.process = own_process;
+    each.operation = static_cast<std::uint32_t>(Operation::begin);
     return &each;
   }
   return nullptr;
 }
 
-// Hands over the first request.
-void begin(std::int64_t start_ps) {
+// The channel of this process's thread if it has just begun another program.
+Channel* channel_before_exec() {
+  for (Channel& each : memory->channels) {
+    if (each.turn.load(std::memory_order_acquire) == Turn::program && each.process == own_process &&
+        each.thread == own_process && each.operation == static_cast<std::uint32_t>(Operation::exec))
+      return &each;
+  }
+  return nullptr;
+}
+
+// The simulator reads and writes this process's memory, also where only ancestors may (Yama's ptrace_scope 1).
+void let_simulator_in() {
+  prctl(PR_SET_PTRACER, static_cast<unsigned long>(memory->simulator), 0, 0, 0);
+}
+
+// Hands over the first request. `copied`: the process of which this one is a copy; 0: none.
+void begin(std::int64_t start_ps, std::int32_t copied = 0) {
   channel->thread = static_cast<std::int32_t>(syscall(SYS_gettid));
   channel->node = own_node;
   channel->now_ps = start_ps;
@@ -121,7 +146,8 @@ void begin(std::int64_t start_ps) {
   std::uint64_t blocked = 0;
   syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &blocked, sizeof blocked);
   channel->blocked_signals = blocked;
-  hand_over(*channel, Operation::begin, 0);
+  Writer(channel->message).put(copied);
+  hand_over(*channel, Operation::begin, sizeof copied);
 }
 
 void await_begin() {
@@ -144,7 +170,18 @@ void join() {
   if (memory->version != kVersion) refuse("the library is of another release than the simulator");
   own_node = atoi(node);
   own_process = static_cast<std::int32_t>(syscall(SYS_getpid));
-  own_channel();
+  let_simulator_in();
+  if (getppid() == memory->simulator)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // others find out by themselves, but for calls
+                                       // that signal handlers do not end
+  channel = channel_before_exec();
+  if (channel == nullptr) {
+    own_channel();
+  } else {
+    begin(0);
+    await_begin();
+    end_with_thread();
+  }
   trap_time_stamp_counter();
 }
 
@@ -168,6 +205,9 @@ std::int32_t node() {
 }
 double tsc_mhz() {
   return memory->tsc_mhz;
+}
+std::uint32_t loopback() {
+  return memory->loopback;
 }
 std::int32_t process_number() {
   return own_number;
@@ -208,15 +248,43 @@ void leave(const void* address) {
   hand_over(*std::exchange(channel, nullptr), Operation::end, out.size());
 }
 
-void restart_after_fork() {
-  if (memory == nullptr) return;
-  channel = nullptr;
+Channel* reserve_channel_of_child() {
+  Channel* const reserved = take_channel();
+  if (reserved != nullptr) reserved->now_ps = now_ps(0);
+  return reserved;
+}
+
+void keep_for_exec() {
+  Channel& own = own_channel();
+  ask(Operation::exec);
+  own.patience.fetch_add(1);  // until the program begins
+  own.thread = own_process;   // the number of its only thread
+}
+
+void exec_has_failed() {
+  has_left = false;
+  if (channel == nullptr) return;
+  channel->patience.fetch_sub(1);
+  channel->thread = static_cast<std::int32_t>(syscall(SYS_gettid));
+}
+
+void restart_after_fork(Channel& reserved) {
   requests_alive = 0;
   several_threads = false;
   work_ps = 0;
   all_work_ps = 0;
-  own_process = static_cast<std::int32_t>(syscall(SYS_getpid));
-  own_channel();
+  const std::int32_t parent = std::exchange(own_process, static_cast<std::int32_t>(syscall(SYS_getpid)));
+  let_simulator_in();
+  channel = &reserved;
+  channel->process = own_process;
+  begin(reserved.now_ps, parent);
+  await_begin();
+}
+
+// True if a signal that ends a request has a handler after which a call goes on.
+bool restarts_after(const Signal& signal) {
+  struct sigaction action {};
+  return REAL(sigaction)(signal.number, nullptr, &action) == 0 && (action.sa_flags & SA_RESTART) != 0;
 }
 
 std::int64_t now_ps(std::int64_t cost_ps) {
@@ -261,16 +329,19 @@ Request::Request(Operation operation)
   errno = saved;
 }
 
-int Request::ask() {
+int Request::ask(bool restarts) {
   if (out_.full()) return ENOMEM;
   const int saved = errno;
-  hand_over_and_wait(channel_, operation_, out_.size());
+  handler_has_run = false;
+  hand_over_and_wait(channel_, operation_, out_.size(), restarts);
   in_ = Reader({channel_.message.data(), channel_.bytes});
   const int error = in_.get<int>();
   signals_count_ = std::exchange(channel_.signals_count, 0);
   std::copy_n(channel_.signals.begin(), signals_count_, signals_.begin());
   errno = saved;
-  return error;
+  const bool goes_on =
+      restarts && !handler_has_run && std::all_of(signals_.begin(), signals_.begin() + signals_count_, restarts_after);
+  return error == EINTR && goes_on ? 0 : error;
 }
 
 Request::~Request() {

@@ -16,6 +16,7 @@ bool simulated();
 std::uint32_t nodes();
 std::int32_t node();
 double tsc_mhz();
+std::uint32_t loopback();  // SharedMemory::loopback
 // The number of this process among all of the simulation, in the order in which they have begun; from 1 on.
 std::int32_t process_number();
 
@@ -36,8 +37,13 @@ void adopt_channel(Channel& channel, std::int64_t start_ps, void (*begun)(void*)
 void give_back(Channel& reserved);
 // The calling thread ends, which wakes those that wait for this address.
 void leave(const void* address);
-// In the child of a fork: it is another process, with one thread.
-void restart_after_fork();
+// For a process that this thread is about to start by fork(2); null: there is none. The child calls restart_after_fork:
+// it is another process, with one thread.
+Channel* reserve_channel_of_child();
+void restart_after_fork(Channel& reserved);
+// The thread is about to begin another program, which goes on with its turn; then that could not be.
+void keep_for_exec();
+void exec_has_failed();
 
 // While one lives, this thread may wait in the operating system for what other threads are sure to do soon. The
 // simulator waits for it.
@@ -72,8 +78,9 @@ class Request {
     out_.put_bytes(from, bytes);
     return *this;
   }
-  // Returns the errno of the operation, 0 on success. ENOMEM: the arguments are too long for the channel.
-  int ask();
+  // Returns the errno of the operation, 0 on success. ENOMEM: the arguments are too long for the channel. EINTR: a
+  // signal handler has run or will when the request ends; `restarts`: only if one is without SA_RESTART.
+  int ask(bool restarts = false);
   template <class T>
   T get() {
     return in_.get<T>();

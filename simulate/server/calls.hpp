@@ -5,6 +5,7 @@
 
 #include "nic_sim/host/sim_node.hpp"
 #include "simulate/channel/message.hpp"
+#include "simulate/server/outside.hpp"
 #include "simulate/server/process.hpp"
 
 namespace verbscope::simulate {
@@ -21,6 +22,7 @@ struct Requests {
 struct Call {
   Process& process;
   SimNode& node;
+  Outside& outside;
   // The completion queues that the thread has found empty since it last did something else.
   std::vector<const ibv_cq*>& empty;
   Requests& requests;
@@ -36,5 +38,10 @@ int execute(Operation operation, const Call& call);
 // Parts of execute().
 int execute_control(Operation operation, const Call& call);
 int execute_data(Operation operation, const Call& call);
+
+// Shows events by a file descriptor of the program, which the events own. Those who wait for it look again.
+inline void show_by(const Call& call, auto& events, int fd) {
+  events.show_by(fd, [&outside = call.outside](Picos when) { outside.notify(when); });
+}
 
 }  // namespace verbscope::simulate

@@ -60,9 +60,7 @@ struct CmEvent {
 };
 
 struct CmFile {
-  CmFile(const Process& of, sim::Engine& engine, Picos wakeup, int fd) : owner(&of), events(engine, wakeup, false) {
-    events.show_by(fd);
-  }
+  CmFile(const Process& of, sim::Engine& engine, Picos wakeup) : owner(&of), events(engine, wakeup, false) {}
 
   const Process* owner;
   bool open = true;

@@ -45,7 +45,8 @@ ConnectionManager::ConnectionManager(SimCluster& cluster, const Profile& profile
 int ConnectionManager::open(const Call& call) {
   const int copy = call.process.copy_fd(call.in.get<int>());
   if (copy < 0) return errno;
-  files_.push_back(std::make_unique<CmFile>(call.process, engine_, wakeup_, copy));
+  files_.push_back(std::make_unique<CmFile>(call.process, engine_, wakeup_));
+  show_by(call, files_.back()->events, copy);
   call.out.put(static_cast<std::uint32_t>(files_.size()));
   return 0;
 }

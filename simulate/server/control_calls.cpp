@@ -7,11 +7,12 @@ namespace {
 
 int open_device(const Call& call) {
   const auto fd = call.in.get<int>();
+  call.process.memory().check_access();
   ibv_context* const context = call.process.provider().open("sim0");
   if (context == nullptr) return errno;
   const int copy = call.process.copy_fd(fd);
   if (copy < 0) return errno;
-  sim::as_sim(context).async_events.show_by(copy);
+  show_by(call, sim::as_sim(context).async_events, copy);
   context->async_fd = copy;
   sim::as_sim(context).space = &call.process.memory();
   call.out.put(call.process.add(Kind::context, context));

@@ -12,7 +12,7 @@ int create_channel(const Call& call) {
   if (channel == nullptr) return errno;
   const int copy = call.process.copy_fd(fd);
   if (copy < 0) return errno;
-  static_cast<sim::SimChannel*>(channel)->events.show_by(copy);
+  show_by(call, static_cast<sim::SimChannel*>(channel)->events, copy);
   channel->fd = copy;
   return tell(call, Kind::channel, channel);
 }

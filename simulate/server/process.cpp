@@ -30,6 +30,17 @@ bool ProcessMemory::accessible(const void* place) const {
   return process_vm_readv(process_, &here, 1, &there, 1, 0) == 1;
 }
 
+void ProcessMemory::check_access() const {
+  std::byte byte{};
+  const iovec here{&byte, 1}, there{nullptr, 1};
+  if (process_vm_readv(process_, &here, 1, &there, 1, 0) >= 0 || errno != EPERM) return;
+  fail(
+      "the kernel refuses access to the memory of process {}, which opens the simulated device: run it as the user of "
+      "the "
+      "simulator, not setuid, and with `sysctl kernel.yama.ptrace_scope` of 0 or 1",
+      process_);
+}
+
 Process::Process(int id, int number, int node, sim::SimProvider& provider, Picos wakeup, ConnectionManager& connections)
     : waits(wakeup),
       id_(id),
@@ -45,9 +56,10 @@ bool Process::alive() const {
   return poll(&ended, 1, 0) == 0;
 }
 
-void Process::await_end() const {
+bool Process::ends() const {
+  constexpr int kMomentMs = 1000;  // it may have much memory to give back
   pollfd ended{pidfd_.get(), POLLIN, 0};
-  poll(&ended, 1, 1000);
+  return poll(&ended, 1, kMomentMs) != 0;
 }
 
 int Process::copy_fd(int fd) const {
@@ -117,6 +129,12 @@ void Process::destroy_objects() {
   objects_.clear();
   free_.clear();
   timers.clear();
+}
+
+void Process::bury() {
+  destroy_objects();
+  pidfd_ = Fd();
+  buried_ = true;
 }
 
 }  // namespace verbscope::simulate

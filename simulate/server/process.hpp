@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -24,7 +25,8 @@ class ProcessMemory final : public sim::AddressSpace {
   explicit ProcessMemory(int process) : process_(process) {}
   void read(const void* from, std::byte* to, std::uint64_t bytes) const override;
   void write(void* to, const std::byte* from, std::uint64_t bytes) const override;
-  // False if the kernel does not let this process access the memory of that one.
+  // Throws Error if the kernel does not let this process access the memory of that one.
+  void check_access() const;
   bool accessible(const void* place) const;
 
  private:
@@ -50,8 +52,8 @@ class Process {
   ConnectionManager& connections() { return connections_; }
   const ProcessMemory& memory() const { return memory_; }
   bool alive() const;
-  // A thread of it is gone without a word: the process ends soon, if it is not this thread alone. Waits up to a second.
-  void await_end() const;
+  // One of its threads is gone. True if so is the process, which may take a moment.
+  bool ends() const;
   // A copy of the process's file descriptor; -1 and errno.
   int copy_fd(int fd) const;
 
@@ -72,20 +74,31 @@ class Process {
                : static_cast<Object*>(objects_[handle - 1].object);
   }
   void remove(std::uint32_t handle);
+  // Peers may write to its memory.
+  bool has_regions() const {
+    return std::ranges::any_of(objects_,
+                               [](const Entry& entry) { return entry.kind == Kind::mr && entry.object != nullptr; });
+  }
+  // Gives none of the numbers that `parent` has given: this process is its copy by fork(2), and knows them.
+  void skip_numbers_of(const Process& parent) { objects_.resize(parent.objects_.size()); }
   // Destroys the objects that the process has made with the context, and the context.
   void close(const ibv_context& context) { destroy_all(&context); }
   // The process has ended, or begins again by exec(2): destroys its objects and closes its files.
   void destroy_objects();
 
+  // It has ended: what is left of it is cleaned up.
+  void bury();
+  bool buried() const { return buried_; }
+
   Timers timers;
   Waits waits;
-  bool buried = false;  // it has ended, and its objects are destroyed
+  int threads = 0;  // that take part in the simulation
 
  private:
   struct Entry {
-    Kind kind;
-    void* object;  // null: the number is free
-    const ibv_context* context;
+    Kind kind = Kind::context;
+    void* object = nullptr;  // null: the number is free
+    const ibv_context* context = nullptr;
   };
   std::uint32_t add(const Entry& entry);
   int destroy(const Entry& entry);
@@ -101,6 +114,7 @@ class Process {
   Fd pidfd_;
   std::vector<Entry> objects_;
   std::vector<std::uint32_t> free_;
+  bool buried_ = false;
 };
 
 }  // namespace verbscope::simulate

@@ -7,16 +7,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace verbscope::simulate {
 namespace {
 
-struct EndsThread {
-  explicit EndsThread(bool& done) : ended(done) {}
-  EndsThread(const EndsThread&) = delete;
-  EndsThread& operator=(const EndsThread&) = delete;
-  ~EndsThread() { ended = true; }
+// After it has written, a program may wait or end without a notice that it has: libc's own files, such as stdout.
+constexpr Picos kUnnoticed{1'000'000};
+
+struct Runs {
+  Runs(bool& done, int& threads) : ended(done), count(threads) { ++count; }
+  Runs(const Runs&) = delete;
+  Runs& operator=(const Runs&) = delete;
+  ~Runs() {
+    ended = true;
+    --count;
+  }
   bool& ended;
+  int& count;
 };
 
 void queue_for_thread(const Channel& channel, const Signal& signal) {
@@ -26,15 +34,21 @@ void queue_for_thread(const Channel& channel, const Signal& signal) {
 
 }  // namespace
 
-void ProgramThread::run(SimNode& node, Picos delay) {
+void ProgramThread::run(SimNode& node, Picos start) {
   if (ended_) return;
-  const EndsThread at_end(ended_);
+  const Runs runs(ended_, process_.threads);
   thread_ = &node.thread();
   node.watch(nullptr, ~std::size_t{0});  // which memory the program watches is not known
-  const Picos begin = std::max(node.now() + delay, Picos(channel_.now_ps));
-  while (node.now() < begin) sleep(node, begin, Where::here);
-  while (answer(node) && next_request(node)) {
+  while (node.now() < start) sleep(node, start, Where::here);
+  while (answer(node)) {
+    if (!next_request(node)) return tell_end(node);
   }
+}
+
+void ProgramThread::tell_end(SimNode& node) {
+  if (!process_.ends()) return;
+  node.thread().sync();
+  outside_.tell_end(node.now() + kUnnoticed);
 }
 
 void ProgramThread::sleep(SimNode& node, Picos until, Where where) {
@@ -43,10 +57,6 @@ void ProgramThread::sleep(SimNode& node, Picos until, Where where) {
   where_ = where;
   node.thread().sleep(until);
   where_ = Where::here;
-}
-
-void ProgramThread::look_again() {
-  thread_->end_sleep_at(Picos(0));
 }
 
 bool ProgramThread::returns() {
@@ -85,12 +95,10 @@ void ProgramThread::end() {
 
 bool ProgramThread::next_request(SimNode& node) {
   for (;;) {
-    switch (station_.watch(channel_)) {
+    switch (station_.watch(channel_, process_.has_regions() || process_.threads > 1)) {
       case Conduct::asks:
         return true;
       case Conduct::gone:
-        if (!station_.stopped()) process_.await_end();
-        system_.thread_gone();
         return false;
       case Conduct::silent:
         ++silences_.silent;
@@ -127,7 +135,7 @@ bool ProgramThread::answer(SimNode& node) {
   results.resize(kMessageBytes);
   Writer out(results);
   int error = execute_own(operation, node, in, out);
-  if (error == ENOSYS) error = execute(operation, {process_, node, empty_, requests_, interrupted_, in, out});
+  if (error == ENOSYS) error = execute(operation, {process_, node, outside_, empty_, requests_, interrupted_, in, out});
   std::memcpy(room.data(), &error, sizeof error);
   std::memcpy(room.data() + sizeof error, results.data(), out.size());
   channel_.bytes = static_cast<std::uint32_t>(sizeof error) + out.size();
@@ -142,21 +150,48 @@ bool ProgramThread::answer(SimNode& node) {
 int ProgramThread::execute_own(Operation operation, SimNode& node, Reader& in, Writer& out) {
   switch (operation) {
     case Operation::begin:
+      if (std::exchange(begun_, true)) process_.destroy_objects();  // by exec(2)
       out.put(process_.number());
+      return 0;
+    case Operation::exec:
       return 0;
     case Operation::spend:
       node.thread().sync();
       return 0;
     case Operation::sleep_until: {
       const Picos until(in.get<std::int64_t>());
+      node.thread().sync();
+      outside_.suspect(node.now() + kUnnoticed);
       sleep(node, until, Where::asleep);
       return node.now() >= until ? 0 : EINTR;
     }
-    case Operation::wait_outside: {
-      const Picos until(in.get<std::int64_t>());
-      sleep(node, until, Where::outside);
-      return node.now() >= until ? ETIMEDOUT : 0;
+    case Operation::look_outside:
+      node.thread().sync();
+      tell_of_outside(node, out);
+      return 0;
+    case Operation::await_sight: {
+      const Picos from = outside_.seen_from(in.get<std::uint64_t>());
+      while (node.now() < from && !interrupted_) sleep(node, from, Where::asleep);
+      return 0;
     }
+    case Operation::wait_outside:
+      return wait_outside(node, in, out);
+    case Operation::notify: {
+      node.thread().sync();
+      const Picos when = node.now() + Picos(in.get<std::int64_t>());
+      const auto key = in.get<std::uint64_t>();
+      if (key != 0) outside_.show(key, node.now(), when);
+      outside_.notify(when);
+      return 0;
+    }
+    case Operation::await_start:
+      node.thread().sync();
+      station_.await_start(in.get<std::int32_t>());
+      return 0;
+    case Operation::await_reaction:
+      node.thread().sync();
+      if (station_.await_reaction(in.get<std::int32_t>())) outside_.tell_end(node.now() + kUnnoticed);
+      return 0;
     case Operation::wait_on:
       return wait_on(node, in);
     case Operation::wake: {
@@ -205,6 +240,28 @@ int ProgramThread::wait_on(SimNode& node, Reader& in) {
     sleep(node, until, word == nullptr ? Where::signals : Where::asleep);
   if (wait.woken()) return 0;
   return interrupted_ ? EINTR : ETIMEDOUT;
+}
+
+int ProgramThread::wait_outside(SimNode& node, Reader& in, Writer& out) {
+  const Picos until(in.get<std::int64_t>());
+  const bool for_room = in.get<bool>();
+  // The first time that the thread waits for this.
+  if (in.get<bool>()) outside_.suspect(node.now() + kUnnoticed);
+  const Outside::Wait waits(outside_, node.thread(), for_room);
+  node.thread().sync();  // meanwhile others may have notified
+  if (!interrupted_) {
+    where_ = Where::asleep;
+    node.thread().sleep(std::min(until, waits.look()));
+    where_ = Where::here;
+  }
+  tell_of_outside(node, out);
+  if (interrupted_) return EINTR;
+  return node.now() >= until ? ETIMEDOUT : 0;
+}
+
+void ProgramThread::tell_of_outside(SimNode& node, Writer& out) const {
+  out.put(outside_.wants_room());
+  out.put(outside_.seen_from(0) > node.now());
 }
 
 int ProgramThread::set_timer(SimNode& node, const TimerSettings& settings, Writer& out) {

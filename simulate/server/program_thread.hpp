@@ -9,6 +9,7 @@
 #include "nic_sim/host/sim_node.hpp"
 #include "simulate/channel/channel.hpp"
 #include "simulate/server/calls.hpp"
+#include "simulate/server/outside.hpp"
 #include "simulate/server/process.hpp"
 #include "simulate/server/station.hpp"
 
@@ -32,32 +33,32 @@ class OperatingSystem {
   virtual void ring_at(Process& process, Picos when) = 0;
   // Ends the wait of the thread of this id, which has got a signal.
   virtual void interrupt(const Process& process, int thread) = 0;
-  // A thread has ended without a request, probably with its process.
-  virtual void thread_gone() = 0;
   // The id of the process of this number; none if it has ended.
   virtual std::optional<int> id_of(int number) const = 0;
 };
 
 class ProgramThread {
  public:
-  ProgramThread(Channel& channel, Process& process, OperatingSystem& system, Station& station, Silences& silences)
-      : channel_(channel), process_(process), system_(system), station_(station), silences_(silences) {}
+  ProgramThread(Channel& channel, Process& process, OperatingSystem& system, Station& station, Outside& outside,
+                Silences& silences)
+      : channel_(channel),
+        process_(process),
+        system_(system),
+        station_(station),
+        outside_(outside),
+        silences_(silences) {}
   ProgramThread(const ProgramThread&) = delete;
   ProgramThread& operator=(const ProgramThread&) = delete;
 
-  // The body of the simulated thread: until the program's thread ends. Begins `delay` after its start.
-  void run(SimNode& node, Picos delay);
+  // The body of the simulated thread: until the program's thread ends. Begins at `start`.
+  void run(SimNode& node, Picos start);
 
   const Process& process() const { return process_; }
   const Channel& channel() const { return channel_; }
   bool ended() const { return ended_; }
 
-  // From outside of the simulated thread. True if it waits outside of the simulation, for something that `news` may be.
-  bool waits_outside() const { return where_ == Where::outside; }
-  // True if it works without calls.
+  // From outside of the simulated thread. True if it works without calls.
   bool silent() const { return where_ == Where::silent; }
-  // It may look again whether what it waits for has come.
-  void look_again();
   // Goes on if the program's thread has come back meanwhile, or a signal handler has interrupted it.
   bool returns();
   // Its program raises the signal as soon as it goes on. A wait ends, unless the thread blocks the signal.
@@ -75,19 +76,22 @@ class ProgramThread {
     here,     // it has the turn, or a request of it is executed
     silent,   // it works without calls
     blocked,  // it sleeps in the operating system
-    asleep,   // it has asked to sleep, or to wait for another thread
-    signals,  // it has asked to wait for a signal
-    outside   // it has asked to wait for something outside of the simulation
+    asleep,   // it has asked to sleep, or to wait for another thread or something outside of the simulation
+    signals   // it has asked to wait for a signal
   };
 
   // Until the program's thread asks. False if it is gone.
   bool next_request(SimNode& node);
   // Executes the request in the channel. False if the thread has ended.
   bool answer(SimNode& node);
+  // The program's thread is gone. If this was the end of its process, others may see it.
+  void tell_end(SimNode& node);
   int execute_own(Operation operation, SimNode& node, Reader& in, Writer& out);
   // Until the deadline, the end of the sleep, or a signal.
   void sleep(SimNode& node, Picos until, Where where);
   int wait_on(SimNode& node, Reader& in);
+  int wait_outside(SimNode& node, Reader& in, Writer& out);
+  void tell_of_outside(SimNode& node, Writer& out) const;
   int set_timer(SimNode& node, const TimerSettings& settings, Writer& out);
   void hand_over_signals();
 
@@ -95,10 +99,12 @@ class ProgramThread {
   Process& process_;
   OperatingSystem& system_;
   Station& station_;
+  Outside& outside_;
   Silences& silences_;
   sim::SimThread* thread_ = nullptr;
   Where where_ = Where::here;
   bool ended_ = false;
+  bool begun_ = false;
   bool interrupted_ = false;    // the request that is executed waits no longer
   std::deque<Signal> signals_;  // not yet handed over
   std::vector<const ibv_cq*> empty_;

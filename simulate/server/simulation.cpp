@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,12 +24,6 @@ constexpr std::uint64_t kQuantaBetweenLooks = 4096;
 constexpr Picos kJump{1'000'000'000};
 constexpr int kLooksBeforeJump = 3;
 
-// True if a process that this one has started has ended. It is not reaped.
-bool has_ended(pid_t child) {
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == child;
-}
-
 }  // namespace
 
 Simulation::Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options,
@@ -42,6 +35,11 @@ Simulation::Simulation(SharedMemory& memory, const Profile& profile, const Simul
       connections_(cluster_, profile),
       station_(memory, options.silence_ns, std::move(stop)),
       look_(std::move(look)) {
+  // A part of the host's loopback network for this simulation alone, unless another's process number is equal in 16
+  // bits.
+  const auto number = static_cast<std::uint32_t>(getpid());
+  memory.simulator = static_cast<std::int32_t>(number);
+  memory.loopback = 0x7f00'0001 | (1 + number / 256 % 126) << 16 | number % 256 << 8;
   cluster_.ask_outside([this](bool stuck) { return ask(stuck); });
 }
 
@@ -55,24 +53,14 @@ void Simulation::run(const std::vector<pid_t>& launched) {
 
 void Simulation::await(const std::vector<pid_t>& launched) {
   launched_ = launched;
-  const auto begun = [this](pid_t child) {
-    return std::ranges::any_of(memory_.channels, [child](const Channel& channel) {
-      return channel.turn.load(std::memory_order_acquire) == Turn::simulator && channel.process == child;
-    });
-  };
-  for (const pid_t child : launched) {
-    while (!begun(child) && !has_ended(child) && !station_.stopped()) {
-      station_.has_news();
-      station_.wait_for_news();
-    }
-  }
+  for (const pid_t child : launched) station_.await_start(child);
   admit();
 }
 
 bool Simulation::ask(bool stuck) {
   if (station_.stopped()) throw InterruptedError("interrupted");
   const bool jumps = !stuck && about_to_jump();
-  const bool check_processes = std::exchange(gone_, false) || ++asked_ % kQuantaBetweenLooks == 0 || jumps;
+  const bool check_processes = ++asked_ % kQuantaBetweenLooks == 0 || jumps;
   now_ps_.store(cluster_.now().count(), std::memory_order_relaxed);
   look_();
   bool any = false;
@@ -80,7 +68,8 @@ bool Simulation::ask(bool stuck) {
     const bool came = admit(), returned = let_return();
     any = came || returned;
   }
-  if (stuck || check_processes) any = bury() || any;
+  if (stuck || check_processes || outside_.take_end()) any = bury() || any;
+  if (check_processes) any = outside_.suspect(Picos(0)) || any;
   for (int looks = 0; looks < kLooksBeforeJump && jumps && !any && any_silent(); ++looks) {
     station_.wait_for_news();
     const bool came = admit(), returned = let_return();
@@ -93,7 +82,7 @@ bool Simulation::ask(bool stuck) {
   while (stuck && !any) {
     station_.wait_for_news();
     if (station_.stopped()) throw InterruptedError("interrupted");
-    const bool came = admit(), returned = let_return(), died = bury(), looks = let_outside_look();
+    const bool came = admit(), returned = let_return(), died = bury(), looks = outside_.suspect(Picos(0));
     any = came || returned || died || looks;
     if (!any_alive()) {
       cluster_.expect_threads(false);
@@ -123,30 +112,37 @@ void Simulation::admit(std::size_t index) {
   Channel& channel = memory_.channels[index];
   Process& process = process_of(channel);
   ProgramThread& thread =
-      *threads_.emplace_back(std::make_unique<ProgramThread>(channel, process, *this, station_, silences_));
+      *threads_.emplace_back(std::make_unique<ProgramThread>(channel, process, *this, station_, outside_, silences_));
   of_channel_[index] = &thread;
-  const auto node = static_cast<std::uint32_t>(channel.node);
-  const bool first = std::ranges::find(begun_, node) == begun_.end();
-  if (first) begun_.push_back(node);
-  const Picos delay =
-      first && cluster_.now() < options_.start_gap * node ? options_.start_gap * node - cluster_.now() : Picos(0);
+  const Picos start = start_of(channel);
   const std::optional<int> core = cluster_.free_core(channel.node);
   if (!core) ++silences_.without_core;
-  cluster_.add_thread(channel.node, core, [&thread, delay](SimNode& sim_node) { thread.run(sim_node, delay); });
+  cluster_.add_thread(channel.node, core, [&thread, start](SimNode& sim_node) { thread.run(sim_node, start); });
+}
+
+// The first program of a node starts a while after that of the node before; others when they are started.
+Picos Simulation::start_of(const Channel& channel) {
+  const auto node = static_cast<std::uint32_t>(channel.node);
+  if (std::ranges::find(begun_, node) != begun_.end()) return Picos(channel.now_ps);
+  begun_.push_back(node);
+  return options_.start_gap * node;
+}
+
+Process* Simulation::find_process(int id) {
+  const auto is = [id](const auto& process) { return process->id() == id && !process->buried(); };
+  const auto found = std::ranges::find_if(processes_, is);
+  return found == processes_.end() ? nullptr : found->get();
 }
 
 Process& Simulation::process_of(const Channel& channel) {
-  for (const auto& process : processes_) {
-    if (process->id() != channel.process || process->buried || !process->alive()) continue;
-    const auto lives = [&process](const auto& thread) {
-      return &thread->process() == process.get() && !thread->ended();
-    };
-    if (std::ranges::none_of(threads_, lives)) process->destroy_objects();  // it begins again, by exec(2)
-    return *process;
-  }
+  if (Process* const known = find_process(channel.process); known != nullptr && known->alive()) return *known;
   auto& provider = static_cast<sim::SimProvider&>(cluster_.provider(channel.node));
-  return *processes_.emplace_back(std::make_unique<Process>(channel.process, static_cast<int>(processes_.size()) + 1,
-                                                            channel.node, provider, wakeup_, connections_));
+  const int number = static_cast<int>(processes_.size()) + 1;
+  Process& made = *processes_.emplace_back(
+      std::make_unique<Process>(channel.process, number, channel.node, provider, wakeup_, connections_));
+  const auto parent = Reader(std::span(channel.message).first(channel.bytes)).get<std::int32_t>();
+  if (const Process* const copied = find_process(parent); copied != nullptr) made.skip_numbers_of(*copied);
+  return made;
 }
 
 bool Simulation::let_return() {
@@ -160,27 +156,17 @@ bool Simulation::let_return() {
 bool Simulation::bury() {
   bool any = false;
   for (const auto& process : processes_) {
-    if (process->buried || process->alive()) continue;
-    any = process->buried = true;
+    if (process->buried() || process->alive()) continue;
+    any = true;
     for (const auto& thread : threads_) {
       if (&thread->process() == process.get()) thread->end();
     }
     for (Channel& channel : memory_.channels) {
       if (channel.turn.load() != Turn::nobody && channel.process == process->id()) channel.turn = Turn::nobody;
     }
-    process->destroy_objects();
+    process->bury();
   }
-  if (any) let_outside_look();
-  return any;
-}
-
-bool Simulation::let_outside_look() {
-  bool any = false;
-  for (const auto& thread : threads_) {
-    if (thread->ended() || !thread->waits_outside()) continue;
-    thread->look_again();
-    any = true;
-  }
+  if (any) outside_.suspect(Picos(0));
   return any;
 }
 
@@ -189,12 +175,12 @@ void Simulation::ring_at(Process& process, Picos when) {
 }
 
 void Simulation::ring(Process& process) {
-  if (process.buried) return;
+  if (process.buried()) return;
   const auto expired = [this, &process](Timers::Timer& timer, std::int64_t times) {
     const TimerSettings& settings = timer.settings;
     if (timer.fd.get() >= 0) {
       eventfd_write(timer.fd.get(), static_cast<eventfd_t>(times));
-      let_outside_look();
+      outside_.notify(cluster_.now());
     }
     if (settings.wake != 0) process.waits.wake(settings.wake, 1, cluster_.now());
     if (settings.signal.number == 0) return;
@@ -229,7 +215,7 @@ void Simulation::interrupt(const Process& process, int thread) {
 
 std::optional<int> Simulation::id_of(int number) const {
   for (const auto& process : processes_) {
-    if (process->number() == number && !process->buried) return process->id();
+    if (process->number() == number && !process->buried()) return process->id();
   }
   return std::nullopt;
 }
@@ -244,7 +230,7 @@ bool Simulation::any_silent() const {
 }
 
 bool Simulation::any_alive() const {
-  return std::ranges::any_of(processes_, [](const auto& process) { return !process->buried; });
+  return std::ranges::any_of(processes_, [](const auto& process) { return !process->buried(); });
 }
 
 }  // namespace verbscope::simulate

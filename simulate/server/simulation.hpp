@@ -13,6 +13,7 @@
 #include "nic_sim/cluster.hpp"
 #include "simulate/channel/channel.hpp"
 #include "simulate/server/connection_manager.hpp"
+#include "simulate/server/outside.hpp"
 #include "simulate/server/process.hpp"
 #include "simulate/server/program_thread.hpp"
 #include "simulate/server/station.hpp"
@@ -52,18 +53,19 @@ class Simulation final : public OperatingSystem {
   // Takes in threads that have come. True if any has.
   bool admit();
   void admit(std::size_t channel);
+  Picos start_of(const Channel& channel);
   Process& process_of(const Channel& channel);
+  // Null if it takes no part.
+  Process* find_process(int id);
   // Lets threads go on that have come back. True if any has.
   bool let_return();
   // Cleans up after processes that have ended. True if any has.
   bool bury();
-  bool let_outside_look();
   // Timers and signals.
   void ring_at(Process& process, Picos when) override;
   void ring(Process& process);
   void send(const Process& process, const Signal& signal, int thread);
   void interrupt(const Process& process, int thread) override;
-  void thread_gone() override { gone_ = true; }
   std::optional<int> id_of(int number) const override;
   bool about_to_jump();
   bool any_silent() const;
@@ -76,6 +78,7 @@ class Simulation final : public OperatingSystem {
   SimCluster cluster_;
   ConnectionManager connections_;
   Station station_;
+  Outside outside_;
   Silences silences_;
   std::deque<std::unique_ptr<Process>> processes_;
   std::deque<std::unique_ptr<ProgramThread>> threads_;
@@ -84,7 +87,6 @@ class Simulation final : public OperatingSystem {
   std::uint64_t asked_ = 0;
   std::function<void()> look_;
   std::atomic<std::int64_t> now_ps_ = 0;
-  bool gone_ = false;  // a thread has ended without a request
 };
 
 }  // namespace verbscope::simulate

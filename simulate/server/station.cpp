@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -12,9 +13,10 @@ namespace verbscope::simulate {
 namespace {
 
 constexpr std::int64_t kNanos = 1'000'000'000;
-constexpr int kSpins = 400;                     // before the first look at the thread, each about 20 ns
-constexpr std::int64_t kLookNs = 50'000;        // between looks
-constexpr std::int64_t kBlockedNs = 2'000'000;  // asleep without CPU time for so long: blocked
+constexpr int kSpins = 400;                          // before the first look at the thread, each about 20 ns
+constexpr std::int64_t kLookNs = 50'000;             // between looks
+constexpr std::int64_t kBlockedNs = 2'000'000;       // asleep without CPU time for so long: blocked
+constexpr std::int64_t kLongWorkNs = 2'000'000'000;  // limit for threads that are not expected to be silent
 
 std::int64_t real_ns() {
   timespec now{};
@@ -69,7 +71,8 @@ void Station::wait_for_news() {
   if (memory_.requests.load(std::memory_order_acquire) == seen_) sleep(seen_, 1'000'000);
 }
 
-Conduct Station::watch(const Channel& channel) {
+Conduct Station::watch(const Channel& channel, bool may_be_silent) {
+  const std::int64_t silence_ns = may_be_silent ? silence_ns_ : kLongWorkNs;
   const auto asks = [&channel] { return channel.turn.load(std::memory_order_acquire) != Turn::program; };
   for (int i = 0; i < kSpins; ++i) {
     if (asks()) return Conduct::asks;
@@ -88,7 +91,7 @@ Conduct Station::watch(const Channel& channel) {
     const bool patience = channel.patience.load(std::memory_order_relaxed) != 0;
     if (silent_from < 0 || patience || spent_now != std::exchange(spent, spent_now)) silent_from = used;
     if (patience) idle_since = 0;
-    if (used >= 0 && used - silent_from > silence_ns_) {
+    if (used >= 0 && used - silent_from > silence_ns) {
       // It does not only look at memory if it touches new pages, as at the beginning of a program.
       const std::uint64_t faults_now = state_of(channel.process, channel.thread).page_faults;
       if (faults_now == std::exchange(faults, faults_now)) return asks() ? Conduct::asks : Conduct::silent;
@@ -106,6 +109,34 @@ Conduct Station::watch(const Channel& channel) {
     sleep(seen, kLookNs);
   }
   return Conduct::gone;
+}
+
+void Station::await_start(int process) {
+  const auto begun = [process](const Channel& channel) {
+    return channel.process == process && channel.turn.load(std::memory_order_acquire) == Turn::simulator;
+  };
+  while (!stopped()) {
+    const std::uint32_t seen = memory_.requests.load(std::memory_order_seq_cst);
+    if (std::ranges::any_of(memory_.channels, begun)) return;
+    const char state = state_of(process, process).state;
+    if (state == 'X' || state == 'Z') return;
+    sleep(seen, kLookNs);
+  }
+}
+
+bool Station::await_reaction(int process) {
+  constexpr std::int64_t kMomentNs = 2'000'000;
+  const auto handles = [process](const Channel& channel) {
+    return channel.process == process && channel.interrupted.load() != 0;
+  };
+  for (const std::int64_t begin = real_ns(); real_ns() - begin < kMomentNs && !stopped();) {
+    const std::uint32_t seen = memory_.requests.load(std::memory_order_seq_cst);
+    const char state = process > 0 ? state_of(process, process).state : 'R';
+    if (state == 'X' || state == 'Z') return true;
+    if (std::ranges::any_of(memory_.channels, handles)) return false;
+    sleep(seen, kLookNs);
+  }
+  return process <= 0;
 }
 
 }  // namespace verbscope::simulate

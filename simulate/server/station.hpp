@@ -28,8 +28,14 @@ class Station {
 
   // Hands the turn to the thread.
   void give(Channel& channel) const;
-  // Waits until the thread that has the turn asks, or shows that it will not soon.
-  Conduct watch(const Channel& channel);
+  // Waits until the thread that has the turn asks, or shows that it will not soon. `may_be_silent`: others can write to
+  // its memory, so that it may watch that; else it works.
+  Conduct watch(const Channel& channel, bool may_be_silent);
+  // Waits until a thread of `process`, which has been started, has begun, or the process has ended.
+  void await_start(int process);
+  // Waits until `process`, which has got a signal, has ended or runs a handler, at most for a moment. True if it may
+  // have ended. `process` may be 0 or negative, as of kill(2).
+  bool await_reaction(int process);
   // True if a request has arrived, or a thread has come, since the last call.
   bool has_news() {
     const std::uint32_t now = memory_.requests.load(std::memory_order_acquire);

@@ -1,0 +1,35 @@
+// The network addresses of the nodes. Programs know node N as 10.1.0.(1 + N), the address of port 1 of its adapter (as
+// in its GIDs for RoCE v2), and by the name "nodeN". Sockets use the host's loopback network instead, in which the
+// simulation has an address for each node. A node also has a loopback network of its own: its localhost is its own
+// address. Other addresses are what they are outside of the simulation.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+
+namespace verbscope::simulate {
+
+// As programs know it, in host byte order.
+inline std::uint32_t address_of_node(std::uint32_t node) {
+  return 0x0a01'0001 + node;
+}
+
+// An address for the kernel.
+struct KernelAddress {
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr_storage storage;
+  socklen_t bytes;
+  bool of_node;  // false: as the program has given it
+};
+KernelAddress to_kernel(const sockaddr* address, socklen_t bytes);
+// To bind `socket` to. An IPv6 socket takes IPv4 connections, by which nodes are reached, unless the program has
+// excluded them: nobody reaches it then.
+KernelAddress to_bind(int socket, const sockaddr* address, socklen_t bytes);
+// Gives a socket without an address that of its node.
+void bind_to_node(int socket);
+
+// Replaces an address of the kernel by that which the program knows.
+void to_program(sockaddr* address, socklen_t bytes);
+
+}  // namespace verbscope::simulate
