@@ -8,12 +8,9 @@
 
 #include <cstdint>
 
-namespace verbscope::simulate {
+#include "simulate/channel/addresses.hpp"
 
-// As programs know it, in host byte order.
-inline std::uint32_t address_of_node(std::uint32_t node) {
-  return 0x0a01'0001 + node;
-}
+namespace verbscope::simulate {
 
 // An address for the kernel.
 struct KernelAddress {

@@ -111,7 +111,7 @@ ibv_gid CmNetwork::gid(std::uint32_t node) const {
 std::optional<std::uint32_t> CmNetwork::node_of(const CmAddress& address, std::uint32_t own_node) const {
   if (is_any(address)) return own_node;
   std::optional<std::uint32_t> node;
-  const auto from_ipv4 = [](std::uint32_t ip) { return ip - INADDR_LOOPBACK; };
+  const auto from_ipv4 = [own_node](std::uint32_t ip) { return is_own_node(ip) ? own_node : ip - address_of_node(0); };
   if (address.ss_family == AF_INET) {
     node = from_ipv4(ntohl(as<sockaddr_in>(address).sin_addr.s_addr));
   } else if (address.ss_family == AF_INET6) {
@@ -130,11 +130,11 @@ CmAddress CmNetwork::address_of(sa_family_t family, std::uint32_t node, std::uin
   CmAddress address{};
   address.ss_family = family;
   if (family == AF_INET) {
-    as<sockaddr_in>(address).sin_addr.s_addr = htonl(INADDR_LOOPBACK + node);
+    as<sockaddr_in>(address).sin_addr.s_addr = htonl(address_of_node(node));
   } else if (family == AF_INET6) {
     in6_addr& ip = as<sockaddr_in6>(address).sin6_addr;
     ip.s6_addr16[5] = 0xffff;
-    ip.s6_addr32[3] = htonl(INADDR_LOOPBACK + node);
+    ip.s6_addr32[3] = htonl(address_of_node(node));
   } else {
     const ibv_gid own = gid(node);
     as<sockaddr_ib>(address).sib_pkey = 0xffff;

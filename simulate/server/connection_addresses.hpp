@@ -1,5 +1,5 @@
-// Addresses of the connection manager and the nodes that they name. Node N of a cluster has 127.0.0.(1 + N), the same
-// as an IPv4-mapped IPv6 address, and the GID of its port (AF_IB).
+// Addresses of the connection manager and the nodes that they name. Node N of a cluster has address_of_node(N), the
+// same as an IPv4-mapped IPv6 address, and the GID of its port (AF_IB).
 #pragma once
 
 #include <infiniband/ib.h>
@@ -11,6 +11,7 @@
 #include <span>
 
 #include "nic_sim/link/addresses.hpp"
+#include "simulate/channel/addresses.hpp"
 
 namespace verbscope::simulate {
 

@@ -1,11 +1,12 @@
 """Programs of librdmacm, run by `verbscope simulate`. Arguments: path of verbscope."""
 
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+
+from simulated import require, simulate
 
 HERE = pathlib.Path(__file__).resolve().parent
 VERBSCOPE = sys.argv.pop(1)
@@ -17,14 +18,6 @@ ACCEPTED = REQUEST + ["RDMA_CM_EVENT_ESTABLISHED 0"]
 LEFT = ["RDMA_CM_EVENT_DISCONNECTED 0"]
 
 
-def simulate(*programs, cluster="cib"):
-    command = [VERBSCOPE, "simulate", "--cluster", cluster, "--"]
-    for number, program in enumerate(programs):
-        command += ["::"] if number else []
-        command += map(str, program)
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
-
-
 class Connections(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -34,7 +27,7 @@ class Connections(unittest.TestCase):
         subprocess.run(["c++", "-std=c++20", "-o", cls.peer, HERE / "connection_peer.cpp", "-lrdmacm", "-libverbs"],
                        check=True, timeout=60)
 
-    def expect_events(self, server, client, server_events, client_events, cluster="cib", address="127.0.0.1"):
+    def expect_events(self, server, client, server_events, client_events, cluster="cib", address="10.1.0.1"):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [VERBSCOPE, "simulate", "--cluster", cluster, "--output", folder, "--", self.peer, "server", server,
@@ -77,41 +70,40 @@ class Connections(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run(
                 [VERBSCOPE, "simulate", "--output", folder, "--", self.peer, "server", "accept", "127.0.0.1", "7000",
-                 "::", self.peer, "client", "vanish", "127.0.0.1", "7000"], capture_output=True, timeout=60)
+                 "::", self.peer, "client", "vanish", "10.1.0.1", "7000"], capture_output=True, timeout=60)
             told = [path.read_text().splitlines() for path in sorted(pathlib.Path(folder).iterdir())]
         self.assertEqual(told[0], REQUEST + ["RDMA_CM_EVENT_REJECTED 28 ''"])
 
     def test_no_such_node(self):
         # 110: ETIMEDOUT
         self.expect_events("die_listening", "wait", LISTENING, ["RDMA_CM_EVENT_ADDR_ERROR -110", "end"],
-                           address="127.0.0.77")
+                           address="10.1.0.77")
 
     def run_pair(self, server, client, expected, cluster="cib"):
-        if shutil.which(server[0]) is None:
-            self.skipTest(f"{server[0]} is not installed")
-        done = simulate(server, client, cluster=cluster)
+        require(self, server[0], "perftest" if server[0].startswith("ib_") else "rdmacm-utils")
+        done = simulate(VERBSCOPE, server, client, cluster=cluster)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(expected, done.stdout)
 
     def test_rping(self):
         for options in ([], ["-q"]):
             for cluster in ("cib", "cx6"):
-                client = ["rping", "-c", "-a", "127.0.0.1", "-C", "3", "-v", "-V", *options]
-                self.run_pair(["rping", "-s", "-a", "127.0.0.1", "-C", "3", *options], client, "rdma-ping-2: ", cluster)
+                client = ["rping", "-c", "-a", "node0", "-C", "3", "-v", "-V", *options]
+                self.run_pair(["rping", "-s", "-a", "node0", "-C", "3", *options], client, "rdma-ping-2: ", cluster)
 
     def test_datagrams(self):
         for cluster in ("cib", "cx6"):
-            self.run_pair(["udaddy"], ["udaddy", "-s", "127.0.0.1"], "return status 0", cluster)
+            self.run_pair(["udaddy"], ["udaddy", "-s", "node0"], "return status 0", cluster)
 
     def test_several_connections(self):
-        self.run_pair(["ucmatose", "-c", "4"], ["ucmatose", "-c", "4", "-s", "127.0.0.1"], "return status 0")
+        self.run_pair(["ucmatose", "-c", "4"], ["ucmatose", "-c", "4", "-s", "node0"], "return status 0")
 
     def test_synchronous_identifiers(self):
-        self.run_pair(["rdma_server"], ["rdma_client", "-s", "127.0.0.1"], "rdma_client: end 0")
+        self.run_pair(["rdma_server"], ["rdma_client", "-s", "node0"], "rdma_client: end 0")
 
     def test_perftest(self):
         command = ["ib_write_lat", "-R", "-F", "-n", "100"]
-        self.run_pair(command, [*command, "127.0.0.1"], "t_typical")
+        self.run_pair(command, [*command, "node0"], "t_typical")
 
 
 if __name__ == "__main__":

@@ -1,22 +1,19 @@
 #!/usr/bin/env python3
-"""Sockets, addresses and children of simulated programs. Argument: the tool that runs programs on a cluster."""
+"""Sockets, addresses and children of simulated programs. Arguments: path of verbscope."""
 import pathlib
 import re
-import subprocess
 import sys
 import unittest
 
-TOOL = sys.argv.pop(1)
+from simulated import simulate
+
+VERBSCOPE = sys.argv.pop(1)
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 PYTHON = "/usr/bin/python3"
 
 
 def run(*commands):
-    """Runs a program on each node of a cluster. Returns what they print, and what the tool does."""
-    arguments = [TOOL, "cib"]
-    for number, command in enumerate(commands):
-        arguments += ([] if number == 0 else ["::"]) + command
-    return subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    return simulate(VERBSCOPE, *commands)
 
 
 def python(name):

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 """Virtual time of programs: clocks, sleeps, timers, signals, the time stamp counter, and threads that wait.
 
-Usage: time_test.py TOOL, which is called as TOOL CLUSTER PROGRAM [:: PROGRAM].
+Arguments: path of verbscope.
 """
 
 import pathlib
@@ -10,8 +10,10 @@ import sys
 import tempfile
 import unittest
 
+from simulated import simulate
+
 HERE = pathlib.Path(__file__).resolve().parent
-TOOL = ""
+VERBSCOPE = sys.argv.pop(1)
 PYTHON = pathlib.Path(sys.executable).resolve()  # not a script that starts it
 
 
@@ -28,7 +30,9 @@ class Programs(unittest.TestCase):
         return program
 
     def run_once(self, *command):
-        return subprocess.run([TOOL, "cib", *map(str, command)], capture_output=True, text=True, timeout=60).stdout
+        words = list(map(str, command))
+        programs = [words] if "::" not in words else [words[:words.index("::")], words[words.index("::") + 1:]]
+        return simulate(VERBSCOPE, *programs).stdout
 
     def run_equally(self, *command):
         """The lines that a program prints, the same in each of three runs."""
@@ -96,5 +100,4 @@ class Counters(Programs):
 
 
 if __name__ == "__main__":
-    TOOL = sys.argv.pop(1)
     unittest.main()
