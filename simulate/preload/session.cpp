@@ -130,7 +130,8 @@ Channel* channel_before_exec() {
   return nullptr;
 }
 
-// The simulator reads and writes this process's memory, also where only ancestors may (Yama's ptrace_scope 1).
+// The simulator reads and writes this process's memory, also where only ancestors may (Yama's ptrace_scope 1). Call
+// after it has answered, since it writes its number when it begins.
 void let_simulator_in() {
   prctl(PR_SET_PTRACER, static_cast<unsigned long>(memory->simulator), 0, 0, 0);
 }
@@ -170,10 +171,6 @@ void join() {
   if (memory->version != kVersion) refuse("the library is of another release than the simulator");
   own_node = atoi(node);
   own_process = static_cast<std::int32_t>(syscall(SYS_getpid));
-  let_simulator_in();
-  if (getppid() == memory->simulator)
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // others find out by themselves, but for calls
-                                       // that signal handlers do not end
   channel = channel_before_exec();
   if (channel == nullptr) {
     own_channel();
@@ -182,6 +179,9 @@ void join() {
     await_begin();
     end_with_thread();
   }
+  let_simulator_in();
+  // Others find out by themselves that it has ended, unless they wait in a call that signal handlers do not end.
+  if (getppid() == memory->simulator) prctl(PR_SET_PDEATHSIG, SIGKILL);
   trap_time_stamp_counter();
 }
 

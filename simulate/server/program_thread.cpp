@@ -15,6 +15,9 @@ namespace {
 // After it has written, a program may wait or end without a notice that it has: libc's own files, such as stdout.
 constexpr Picos kUnnoticed{1'000'000};
 
+// Assumed: from the end of a process until the kernel has closed what it had open. What it has sent goes on meanwhile.
+constexpr Picos kEndOfProcess{100'000'000};
+
 struct Runs {
   Runs(bool& done, int& threads) : ended(done), count(threads) { ++count; }
   Runs(const Runs&) = delete;
@@ -47,7 +50,7 @@ void ProgramThread::run(SimNode& node, Picos start) {
 
 void ProgramThread::tell_end(SimNode& node) {
   if (!process_.ends()) return;
-  node.thread().sync();
+  sleep(node, node.now() + kEndOfProcess, Where::asleep);
   outside_.tell_end(node.now() + kUnnoticed);
 }
 

@@ -60,7 +60,8 @@ void Simulation::await(const std::vector<pid_t>& launched) {
 bool Simulation::ask(bool stuck) {
   if (station_.stopped()) throw InterruptedError("interrupted");
   const bool jumps = !stuck && about_to_jump();
-  const bool check_processes = ++asked_ % kQuantaBetweenLooks == 0 || jumps;
+  const bool rarely = ++asked_ % kQuantaBetweenLooks == 0;
+  const bool check_processes = rarely || jumps;
   now_ps_.store(cluster_.now().count(), std::memory_order_relaxed);
   look_();
   bool any = false;
@@ -69,7 +70,7 @@ bool Simulation::ask(bool stuck) {
     any = came || returned;
   }
   if (stuck || check_processes || outside_.take_end()) any = bury() || any;
-  if (check_processes) any = outside_.suspect(Picos(0)) || any;
+  if (rarely) any = outside_.suspect(Picos(0)) || any;
   for (int looks = 0; looks < kLooksBeforeJump && jumps && !any && any_silent(); ++looks) {
     station_.wait_for_news();
     const bool came = admit(), returned = let_return();
