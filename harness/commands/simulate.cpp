@@ -66,7 +66,7 @@ Action add_simulate(CLI::App& command) {
   command
       .add_option(
           "--silence", options->silence,
-          "take a thread that computes for this long without a call for one that watches memory (default 200us)")
+          "take a thread that computes for this long without a call for one that watches memory (default 500us)")
       ->type_name("TIME");
   command
       .add_option("--start_gap", options->start_gap,
