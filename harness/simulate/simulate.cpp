@@ -276,9 +276,10 @@ class Run {
       programs.push_back(Json{{"node", program.node}, {"arguments", program.arguments}});
     }
     record.config["programs"] = std::move(programs);
-    record.result = {
-        {"real_s", real_s_}, {"silences", simulation_.silences().silent}, {"absences", simulation_.silences().blocked},
-        {"threads_without_core", simulation_.silences().without_core}};
+    record.result = {{"real_s", real_s_},
+                     {"silences", simulation_.silences().silent},
+                     {"absences", simulation_.silences().blocked},
+                     {"threads_without_core", simulation_.silences().without_core}};
     recorder_.complete(record, profile_);
     record.environment = make_environment("sim:" + request_.cluster, request_.command_line);
     return record;
