@@ -172,13 +172,15 @@ TEST(Outside, AnEventShowsAtTheFileDescriptorOfAProgram) {
   sim::Engine engine;
   sim::EventQueue<int> events(engine, Picos(0), false);
   const int fd = eventfd(0, EFD_NONBLOCK);
-  events.show_by(fd);
+  Picos shown{0};
+  events.show_by(fd, [&shown](Picos when) { shown = when; });
   events.arrive(5, microseconds(3));
   eventfd_t value = 0;
   EXPECT_EQ(eventfd_read(fd, &value), -1);
   while (engine.step()) {
   }
   EXPECT_EQ(eventfd_read(fd, &value), 0);
+  EXPECT_EQ(shown, Picos(microseconds(3)));
 }
 
 }  // namespace
