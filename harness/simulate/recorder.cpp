@@ -1,6 +1,8 @@
 #include "harness/simulate/recorder.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "common/units.hpp"
 
@@ -9,7 +11,7 @@ namespace {
 
 // The moments that are kept. With more, parts are joined in pairs, and the period doubles.
 constexpr std::size_t kMoments = 128;
-constexpr double kSteadyShare = 0.5;  // of the rate of the busiest part
+constexpr double kSteadyShare = 0.5;  // of the usual rate
 
 }  // namespace
 
@@ -51,15 +53,32 @@ double Recorder::rate(std::size_t from, std::size_t to) const {
   return time.count() > 0 ? static_cast<double>(messages) / to_seconds(time) : 0;
 }
 
+// Half of all messages are sent in parts with at most this rate: a burst at the beginning does not count.
+double Recorder::usual_rate() const {
+  std::vector<std::pair<double, double>> parts;  // rates, and numbers of messages
+  double all = 0;
+  for (std::size_t i = 0; i + 1 < moments_.size(); ++i) {
+    const double messages = rate(i, i + 1) * to_seconds(moments_[i + 1].time - moments_[i].time);
+    parts.emplace_back(rate(i, i + 1), messages);
+    all += messages;
+  }
+  std::ranges::sort(parts);
+  double below = 0;
+  for (const auto& [part_rate, messages] : parts) {
+    below += messages;
+    if (2 * below >= all) return part_rate;
+  }
+  return 0;
+}
+
 Recorder::Interval Recorder::busiest() const {
-  double most = 0;
-  for (std::size_t i = 0; i + 1 < moments_.size(); ++i) most = std::max(most, rate(i, i + 1));
+  const double usual = usual_rate();
   Interval best{.begin = moments_.front().time, .end = moments_.back().time, .first = 0, .last = moments_.size() - 1};
-  if (most <= 0) return best;
+  if (usual <= 0) return best;
   Picos longest{-1};
   for (std::size_t first = 0; first + 1 < moments_.size(); ++first) {
     std::size_t last = first;
-    while (last + 1 < moments_.size() && rate(last, last + 1) >= kSteadyShare * most) ++last;
+    while (last + 1 < moments_.size() && rate(last, last + 1) >= kSteadyShare * usual) ++last;
     const Picos length = moments_[last].time - moments_[first].time;
     if (last > first && length > longest) {
       longest = length;

@@ -20,7 +20,7 @@ class Recorder {
     if (cluster_.now() >= next_) note();
   }
 
-  // The busiest steady interval: the longest in which no part sent fewer messages than half of the busiest part.
+  // The busiest steady interval: the longest in which each part has at least half of the usual rate.
   struct Interval {
     Picos begin{0}, end{0};
     std::size_t first = 0, last = 0;  // of the moments
@@ -38,6 +38,7 @@ class Recorder {
   void thin();
   std::uint64_t sent(std::size_t from, std::size_t to, std::size_t node) const;
   double rate(std::size_t from, std::size_t to) const;
+  double usual_rate() const;
   Interval busiest() const;
 
   const SimCluster& cluster_;
