@@ -56,7 +56,8 @@ def latency_row(binaries, cluster, program, options, own_options):
 
 
 def rate_row(binaries, cluster, program, benchmark, size, qps, post_list):
-    count = "2000" if size <= 4096 else "400"
+    # Many: the interval of perftest contains the beginning and the end, in which its queues are not full.
+    count = "10000" if size <= 64 else "2000" if size <= 4096 else "400"
     options = ["-s", str(size), "-q", str(qps), "-I", "0"] if "read" not in program else ["-s", str(size), "-q", str(qps)]
     # Without -N perftest reads the time stamp counter at each post. It uses one port.
     theirs = run_perftest(binaries, cluster, program, ["-N", "-n", count, *options, "-l", str(post_list)])[-1]
