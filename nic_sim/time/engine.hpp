@@ -51,8 +51,8 @@ class Engine {
     }
   }
 
-  // Takes back an event that is still far (microseconds); does nothing to a near one. For long timers that programs
-  // seldom let run out: an event that nobody needs would let a simulation without other events go on until its time.
+  // Removes an event that is microseconds away or more; does nothing to a nearer one. For long timers that are stopped:
+  // a simulation in which nothing else happens would otherwise go on until the timer's time.
   void cancel_far(Action action, const void* object, std::uint64_t argument);
 
   // Time of the next event; kNever if there is none.

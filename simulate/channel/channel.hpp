@@ -30,7 +30,7 @@ inline constexpr std::size_t kMessageBytes = 1 << 20;
 inline constexpr std::int32_t kFirstProcessId = 4 * 1024 * 1024;
 
 enum class Turn : std::uint32_t {
-  nobody,  // no thread has the channel
+  nobody,  // the channel is free
   taken,   // a thread prepares its first request
   simulator,
   program
@@ -71,7 +71,7 @@ struct alignas(64) Channel {
   alignas(64) std::atomic<std::int64_t> spent_ps;  // virtual time for which the thread has worked since the last answer
   std::atomic<std::uint64_t> blocked_signals;      // its signal mask, a bit for each signal from 1 on
   std::atomic<std::uint32_t> late;  // not 0: the simulator, which took it for silent or blocked, has gone on without it
-  std::atomic<std::uint32_t> patience;     // not 0: it waits in the operating system for what is sure to come soon
+  std::atomic<std::uint32_t> patience;     // not 0: it sleeps in the operating system, and will soon be woken
   std::atomic<std::uint32_t> interrupted;  // a signal handler has run while the simulator has the turn
   alignas(64) std::array<std::byte, kMessageBytes> message;
 };

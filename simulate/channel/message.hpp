@@ -19,16 +19,16 @@ enum class Operation : std::uint32_t {
   end,    // the thread ends, and wakes those that wait for an address: there is no answer
   spend,  // time has passed
   sleep_until,
-  look_outside,  // before a look at what other threads and processes change: they have done all that they do until now
-  wait_outside,  // for file descriptors and children
-  await_sight,   // of what was announced by notify
-  notify,        // those that wait_outside
-  await_start,   // of a process that the thread has started
-  await_reaction,  // of a process to which the thread has sent a signal
+  look_outside,  // lets other threads do what they do before now, because this one will look for changes by them
+  wait_outside,  // until a file descriptor may be ready, or a child may have ended
+  await_sight,   // until the thread can see what another one has announced by `notify`
+  notify,        // tells the threads in `wait_outside` that something has changed
+  await_start,   // until the process that this thread has started makes its first request
+  await_reaction,  // until the process to which this thread has sent a signal handles it, or ends
   exec,            // the thread is about to begin another program, by exec(2)
-  wait_on,         // for a thread of the same process to wake those that wait on an address
-  wake,
-  interrupt,  // the wait of another thread of the process
+  wait_on,         // sleep until another thread of the process wakes the waiters of an address
+  wake,            // the waiters of an address
+  interrupt,       // end the wait of another thread of the process
   set_timer,
   query_timer,
   delete_timer,

@@ -20,8 +20,8 @@ struct KernelAddress {
   bool of_node;  // false: as the program has given it
 };
 KernelAddress to_kernel(const sockaddr* address, socklen_t bytes);
-// To bind `socket` to. An IPv6 socket takes IPv4 connections, by which nodes are reached, unless the program has
-// excluded them: nobody reaches it then.
+// The address to which `socket` is bound. Nodes reach each other by IPv4 only. An IPv6 socket for which the program has
+// set IPV6_V6ONLY gets no connections from other nodes.
 KernelAddress to_bind(int socket, const sockaddr* address, socklen_t bytes);
 // Gives a socket without an address that of its node.
 void bind_to_node(int socket);

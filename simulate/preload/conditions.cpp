@@ -29,7 +29,7 @@ struct Semaphore {
   std::int32_t shared;
 };
 
-// The C library's barrier, of which only the count is used, and this library's own words behind it.
+// The memory of a barrier: the C library's part, from which only the count is read, and this library's own state.
 struct Barrier {
   std::uint32_t of_library[2];
   std::uint32_t count;

@@ -20,10 +20,7 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
   if (attr->comp_mask != 0) return no_object(EINVAL);
   auto* td = new Td{};
   td->context = context;
-  Request request(Operation::alloc_td);
-  const int error = request.put(own(context).handle).ask();
-  td->handle = request.get<std::uint32_t>();
-  return made(td, error);
+  return create(Operation::alloc_td, td, own(context).handle);
 }
 
 int dealloc_td(ibv_td* td) {
@@ -34,20 +31,14 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   if (attr->comp_mask != 0) return no_object(EOPNOTSUPP);
   if (attr->pd == nullptr || attr->pd->context != context) return no_object(EINVAL);
   auto* pd = new ibv_pd{.context = context, .handle = 0};
-  Request request(Operation::alloc_parent_domain);
-  const int error = request.put(attr->pd->handle).put(handle_of(static_cast<Td*>(attr->td))).ask();
-  pd->handle = request.get<std::uint32_t>();
-  return made(pd, error);
+  return create(Operation::alloc_parent_domain, pd, attr->pd->handle, handle_of(static_cast<Td*>(attr->td)));
 }
 
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) {
   if (attr->comp_mask != (IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS)) return no_object(EINVAL);
   auto* xrcd = new Xrcd{};
   xrcd->context = context;
-  Request request(Operation::open_xrcd);
-  const int error = request.put(own(context).handle).put(attr->fd).put(attr->oflags).ask();
-  xrcd->handle = request.get<std::uint32_t>();
-  return made(xrcd, error);
+  return create(Operation::open_xrcd, xrcd, own(context).handle, attr->fd, attr->oflags);
 }
 
 int close_xrcd(ibv_xrcd* xrcd) {
@@ -56,11 +47,7 @@ int close_xrcd(ibv_xrcd* xrcd) {
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   auto* mw = new ibv_mw{.context = pd->context, .pd = pd, .rkey = 0, .handle = 0, .type = type};
-  Request request(Operation::alloc_mw);
-  const int error = request.put(pd->handle).put(type).ask();
-  mw->handle = request.get<std::uint32_t>();
-  mw->rkey = request.get<std::uint32_t>();
-  return made(mw, error);
+  return create<&ibv_mw::rkey>(Operation::alloc_mw, mw, pd->handle, type);
 }
 
 int dealloc_mw(ibv_mw* mw) {
@@ -77,12 +64,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
 ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, int access) {
   auto* mr = new ibv_mr{
       .context = pd->context, .pd = pd, .addr = address, .length = length, .handle = 0, .lkey = 0, .rkey = 0};
-  Request request(Operation::reg_mr);
-  const int error = request.put(pd->handle).put(address).put(length).put(iova).put(access).ask();
-  mr->handle = request.get<std::uint32_t>();
-  mr->lkey = request.get<std::uint32_t>();
-  mr->rkey = request.get<std::uint32_t>();
-  return made(mr, error);
+  return create<&ibv_mr::lkey, &ibv_mr::rkey>(Operation::reg_mr, mr, pd->handle, address, length, iova, access);
 }
 
 // The sender's and the receiver's GID of a datagram, and the type of these.
@@ -139,10 +121,7 @@ using namespace verbscope::simulate;
 
 EXPORTED ibv_pd* ibv_alloc_pd(ibv_context* context) {
   auto* pd = new ibv_pd{.context = context, .handle = 0};
-  Request request(Operation::alloc_pd);
-  const int error = request.put(own(context).handle).ask();
-  pd->handle = request.get<std::uint32_t>();
-  return made(pd, error);
+  return create(Operation::alloc_pd, pd, own(context).handle);
 }
 
 EXPORTED int ibv_dealloc_pd(ibv_pd* pd) {
@@ -186,10 +165,7 @@ EXPORTED int ibv_dereg_mr(ibv_mr* mr) {
 
 EXPORTED ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   auto* ah = new ibv_ah{.context = pd->context, .pd = pd, .handle = 0};
-  Request request(Operation::create_ah);
-  const int error = request.put(pd->handle).put(*attr).ask();
-  ah->handle = request.get<std::uint32_t>();
-  return made(ah, error);
+  return create(Operation::create_ah, ah, pd->handle, *attr);
 }
 
 EXPORTED int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* attr) {

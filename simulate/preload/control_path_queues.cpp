@@ -18,7 +18,7 @@ void acknowledge(std::uint32_t& completed, std::uint32_t count) {
   wake(&completed, kAll);
 }
 
-ibv_cq* create(ibv_context* context, const ibv_cq_init_attr_ex& attr, bool extended) {
+ibv_cq* create_cq(ibv_context* context, const ibv_cq_init_attr_ex& attr, bool extended) {
   Cq& cq = *new Cq;
   cq.context = context;
   cq.channel = attr.channel;
@@ -37,7 +37,7 @@ ibv_cq* create(ibv_context* context, const ibv_cq_init_attr_ex& attr, bool exten
 }
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
-  return reinterpret_cast<ibv_cq_ex*>(create(context, *attr, true));
+  return reinterpret_cast<ibv_cq_ex*>(create_cq(context, *attr, true));
 }
 
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) {
@@ -87,11 +87,9 @@ EXPORTED ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   channel->fd = eventfd(0, EFD_CLOEXEC);
   if (channel->fd < 0) return made(channel, errno);
   const int fd = channel->fd;
-  Request request(Operation::create_channel);
-  const int error = request.put(own(context).handle).put(fd).ask();
-  channel->handle = request.get<std::uint32_t>();
-  if (error != 0) close(fd);
-  return made(channel, error);
+  CompChannel* const created = create(Operation::create_channel, channel, own(context).handle, fd);
+  if (created == nullptr) close(fd);
+  return created;
 }
 
 EXPORTED int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
@@ -110,7 +108,7 @@ EXPORTED ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_conte
   attr.cq_context = cq_context;
   attr.channel = channel;
   attr.comp_vector = static_cast<std::uint32_t>(vector);
-  return create(context, attr, false);
+  return create_cq(context, attr, false);
 }
 
 EXPORTED int ibv_resize_cq(ibv_cq* cq, int entries) {

@@ -16,8 +16,8 @@
 
 namespace verbscope::simulate {
 
-// Assumed: no profile knows them. CPU time of a system call; time until others see what was written to a socket of the
-// network (TCP through two kernels), or to a pipe, an eventfd, or a socket of the same host.
+// Assumed times, which are in no profile: CPU time of a system call; latency of a TCP socket between two nodes; latency
+// of pipes, eventfds and sockets within a node.
 inline constexpr std::int64_t kSystemCallPs = 300'000;
 inline constexpr std::int64_t kNetworkPs = 20'000'000;
 inline constexpr std::int64_t kPipePs = 1'000'000;
@@ -40,11 +40,11 @@ class Look {
  public:
   // For a system call of this thread.
   Look();
-  // What the call waits for may have come. `restarts`: the kernel would go on with the call after a signal whose
+  // Waits until another look may find something. `restarts`: the kernel would restart the call after a signal whose
   // handler has SA_RESTART. `for_room`: the call waits until others have read.
   Waited wait(std::int64_t deadline, bool restarts, bool for_room = false);
-  // Call when what the call waits for has come, before it is taken: returns when it can be seen. `key`: of what has
-  // come by the network (sockets.hpp); 0: not known.
+  // Call when there is data for the caller, before it reads them. Waits until the latency of the data has passed.
+  // `key`: of data from the network (sockets.hpp); 0: unknown.
   void settle(std::uint64_t key) const;
   bool must_settle() const { return unseen_; }
   // The call has taken something from a buffer: those who wait for room look again.
@@ -56,10 +56,10 @@ class Look {
   bool unseen_ = false;  // something that was sent over the network cannot be seen yet
 };
 
-// Call before a change that others may wait for: it is now, and they can see it after `latency`.
-// `key`: of data on the network.
+// Call before a change for which other threads may wait. They see it after `latency`. `key`: of data on the network.
 void announce(std::int64_t latency_ps, std::uint64_t key = 0);
-// The same for a change by this file descriptor. Does nothing for files that nobody waits for.
+// Likewise, before a write to this file descriptor or its end. Does nothing for regular files and terminals, for which
+// no thread waits.
 void announce_by(int fd);
 
 // True if reading and writing may have to wait for others: sockets, pipes, events, timers; not files and terminals.

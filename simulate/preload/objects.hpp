@@ -101,6 +101,18 @@ Object* made(Object* object, int error) {
   return nullptr;
 }
 
+// Asks the simulator for an object that it numbers. `results`: members of the object that follow its number in the
+// answer. Returns the object, or null and errno.
+template <auto... results, class Object, class... Arguments>
+Object* create(Operation operation, Object* object, const Arguments&... arguments) {
+  Request request(operation);
+  (request.put(arguments), ...);
+  const int error = request.ask();
+  object->handle = request.get<std::uint32_t>();
+  ((object->*results = request.get<std::uint32_t>()), ...);
+  return made(object, error);
+}
+
 // Null and errno, after the object that would have been returned is deleted.
 template <class Result>
 Result* refused(auto* object, int error) {

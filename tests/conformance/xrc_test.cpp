@@ -1,91 +1,11 @@
 // Extended reliable connections: requests name a shared receive queue of the target. InfiniBand Architecture
 // Specification 1.3, volume 1, annex A14; ibv_open_xrcd(3), ibv_create_srq_ex(3), ibv_open_qp(3), ibv_post_send(3).
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstdlib>
-
-#include "tests/conformance/rig.hpp"
+#include "tests/conformance/xrc.hpp"
 
 namespace verbscope::conformance {
 namespace {
 
 using testing::ElementsAre;
-
-class Xrc : public Rig {
- protected:
-  ibv_xrcd* domain = nullptr;
-
-  void SetUp() override {
-    VERBSCOPE_NEEDS((b.device().attributes().device_cap_flags & IBV_DEVICE_XRC) != 0, "XRC");
-    domain = open(b, -1, O_CREAT);
-  }
-
-  static ibv_xrcd* try_to_open(const Side& side, int file, int flags) {
-    ibv_xrcd_init_attr attr{
-        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = file, .oflags = flags};
-    errno = 0;
-    return ibv_open_xrcd(side.context(), &attr);
-  }
-  static ibv_xrcd* open(Side& side, int file, int flags) {
-    ibv_xrcd* made = try_to_open(side, file, flags);
-    return side.keep(made, "XRC domain", [made] { return ibv_close_xrcd(made); });
-  }
-  static ibv_srq_init_attr_ex queue_of(const Side& side, ibv_xrcd* xrcd, ibv_cq* cq, ibv_pd* pd) {
-    ibv_srq_init_attr_ex attr{};
-    attr.attr.max_wr = 16;
-    attr.attr.max_sge = 2;
-    attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-    attr.srq_type = IBV_SRQT_XRC;
-    attr.pd = pd == nullptr ? side.pd() : pd;
-    attr.xrcd = xrcd;
-    attr.cq = cq == nullptr ? side.recv_cq() : cq;
-    return attr;
-  }
-  static ibv_srq* make_queue(Side& side, ibv_xrcd* xrcd, ibv_cq* cq = nullptr, ibv_pd* pd = nullptr) {
-    ibv_srq_init_attr_ex attr = queue_of(side, xrcd, cq, pd);
-    return side.keep(ibv_create_srq_ex(side.context(), &attr), "XRC SRQ", &Provider::destroy_srq);
-  }
-  static std::uint32_t number_of(ibv_srq* srq) {
-    std::uint32_t number = 0;
-    EXPECT_EQ(ibv_get_srq_num(srq, &number), 0);
-    return number;
-  }
-  static ibv_qp_init_attr_ex target_of(ibv_xrcd* xrcd) {
-    ibv_qp_init_attr_ex attr{};
-    attr.qp_type = IBV_QPT_XRC_RECV;
-    attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-    attr.xrcd = xrcd;
-    return attr;
-  }
-  static ibv_qp* make_target(Side& side, ibv_xrcd* xrcd) {
-    ibv_qp_init_attr_ex attr = target_of(xrcd);
-    return side.keep(side.verbs().create_qp_ex(side.context(), &attr), "XRC target", &Provider::destroy_qp);
-  }
-  static ibv_qp* try_to_open_target(const Side& side, ibv_xrcd* xrcd, std::uint32_t number) {
-    ibv_qp_open_attr attr{.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
-                          .qp_num = number,
-                          .xrcd = xrcd,
-                          .qp_context = nullptr,
-                          .qp_type = IBV_QPT_XRC_RECV};
-    errno = 0;
-    return ibv_open_qp(side.context(), &attr);
-  }
-  // a sends, b receives.
-  Pair link(const LinkOptions& options = {}) { return link_to(make_target(b, domain), options); }
-  Pair link_to(ibv_qp* target, const LinkOptions& options = {}) {
-    const Pair pair{a.make_qp(IBV_QPT_XRC_SEND), target};
-    connect(pair, options);
-    return pair;
-  }
-  Request to(ibv_srq* srq, const ibv_sge& data, std::uint64_t id = 1) {
-    return {.sges = {data}, .id = id, .srqn = number_of(srq)};
-  }
-  static Request with_queue(Request request, ibv_srq* srq) {
-    request.srqn = number_of(srq);
-    return request;
-  }
-};
 
 TEST_F(Xrc, SendsUseTheQueueThatTheyName) {
   ibv_cq* other_cq = b.make_cq(16);
@@ -361,87 +281,6 @@ TEST_F(Xrc, KeepTheirObjectsBusy) {
   EXPECT_EQ(b.destroy(cq), 0);
   EXPECT_EQ(b.destroy(pd), 0);
   EXPECT_EQ(b.destroy(domain), 0);
-}
-
-// A second context of the same device, as another process has it.
-class XrcProcesses : public Xrc {
- protected:
-  void SetUp() override {
-    Xrc::SetUp();
-    if (IsSkipped()) return;
-    char name[] = "/tmp/xrc_test_XXXXXX";
-    file = mkstemp(name);
-    ASSERT_GE(file, 0);
-    unlink(name);
-    other = std::make_unique<Side>(1);
-  }
-  ~XrcProcesses() override {
-    if (file >= 0) close(file);
-  }
-
-  int file = -1;
-  std::unique_ptr<Side> other;
-};
-
-TEST_F(XrcProcesses, ShareADomainByAFile) {
-  ibv_xrcd* ours = open(b, file, O_CREAT);
-  ibv_xrcd* theirs = open(*other, file, O_CREAT);
-  ibv_srq* srq = make_queue(*other, theirs);
-  const Pair pair = link_to(make_target(b, ours));
-  srq_recv(srq, {other->sge(0, 64)}, 5);
-  a.word(0) = 99;
-  send(pair.a, to(srq, a.sge(0, 8)));
-  EXPECT_EQ(await_success(other->recv_cq(), "a SEND to the other process").wr_id, 5u);
-  EXPECT_EQ(other->word(0), 99u);
-}
-
-TEST_F(XrcProcesses, FindNoDomainOrTooMany) {
-  EXPECT_EQ(try_to_open(b, file, 0), nullptr);
-  EXPECT_EQ(errno, EAGAIN);
-  ibv_xrcd* made = open(b, file, O_CREAT | O_EXCL);
-  EXPECT_EQ(try_to_open(*other, file, O_CREAT | O_EXCL), nullptr);
-  EXPECT_EQ(errno, EINVAL);
-  ibv_xrcd* again = open(*other, file, 0);
-  EXPECT_EQ(b.destroy(made), 0);
-  EXPECT_EQ(other->destroy(again), 0);
-  EXPECT_EQ(try_to_open(b, file, 0), nullptr) << "the last handle was closed";
-}
-
-TEST_F(XrcProcesses, NeedAnOpenFile) {
-  EXPECT_EQ(try_to_open(b, 100'000, O_CREAT), nullptr);
-  EXPECT_EQ(errno, EBADF);
-}
-
-TEST_F(XrcProcesses, OpenTheSameTarget) {
-  ibv_xrcd* ours = open(b, file, O_CREAT);
-  ibv_xrcd* theirs = open(*other, file, O_CREAT);
-  ibv_qp* target = make_target(b, ours);
-  ibv_qp* handle = other->keep(try_to_open_target(*other, theirs, target->qp_num), "handle", &Provider::destroy_qp);
-  EXPECT_EQ(handle->qp_num, target->qp_num);
-  EXPECT_EQ(other->destroy(theirs), EBUSY);
-  const Pair pair{a.make_qp(IBV_QPT_XRC_SEND), handle};
-  ASSERT_EQ(bring_up(a, pair.a, b, target->qp_num), 0);
-  ASSERT_EQ(bring_up(*other, handle, a, pair.a->qp_num), 0);
-  EXPECT_EQ(state_of(b, target), IBV_QPS_RTS);
-  EXPECT_EQ(state_of(*other, handle), IBV_QPS_RTS);
-  EXPECT_EQ(b.destroy(target), 0);  // the QP lives on
-  ibv_srq* srq = make_queue(b, ours);
-  srq_recv(srq, {b.sge(0, 64)}, 9);
-  send(pair.a, to(srq, a.sge(0, 8)));
-  EXPECT_EQ(await_success(b.recv_cq(), "a SEND to a QP that another process keeps").wr_id, 9u);
-  EXPECT_EQ(other->destroy(handle), 0);
-  send(pair.a, to(srq, a.sge(0, 8)));
-  await_success(a.send_cq(), "the first SEND");
-  EXPECT_EQ(try_to_open_target(*other, theirs, pair.b->qp_num), nullptr) << "the last handle was closed";
-}
-
-TEST_F(XrcProcesses, OpenOnlyTargetsOfTheirDomain) {
-  ibv_xrcd* theirs = open(*other, file, O_CREAT);
-  const std::uint32_t number = make_target(b, domain)->qp_num;
-  EXPECT_EQ(try_to_open_target(*other, theirs, number), nullptr);
-  EXPECT_EQ(errno, EINVAL);
-  EXPECT_EQ(try_to_open_target(*other, theirs, number + 0x1000), nullptr);
-  EXPECT_EQ(try_to_open_target(*other, theirs, b.make_qp(IBV_QPT_RC)->qp_num), nullptr);
 }
 
 }  // namespace
