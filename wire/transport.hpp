@@ -17,7 +17,7 @@ namespace verbscope {
 enum class Transport : std::uint8_t { rc, uc, ud, xrc };
 
 // InfiniBand Architecture Specification 1.3, volume 1, chapter 9.
-struct TransportFacts {
+struct alignas(64) TransportFacts {  // the size is a power of two: the simulator finds rows for each packet
   Transport value;
   std::string_view name;  // in options and records
   // True if every request is acknowledged or answered, and else sent again: a work request completes when it is

@@ -13,7 +13,7 @@ namespace verbscope {
 
 enum class Verb : std::uint8_t { send, write, read, compare_swap, fetch_add, recv };
 
-struct VerbFacts {
+struct alignas(64) VerbFacts {  // as for TransportFacts
   Verb value;
   std::string_view name;  // in options and records
   bool requests;          // posted to a send queue and sent in packets; false for RECV

@@ -86,9 +86,9 @@ std::uint64_t length_of(const ibv_send_wr& wr) {
   return sge_bytes({wr.sg_list, static_cast<std::size_t>(std::max(wr.num_sge, 0))});
 }
 
-// `ahead`: work requests that will be posted before it.
+// `ahead`: work requests that will be posted before it. `connected`: of the QP's transport.
 [[gnu::always_inline]] inline int check_send(const SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length,
-                                             std::uint64_t ahead) {
+                                             std::uint64_t ahead, bool connected) {
   const VerbRules& rules = row_of(*qp.send.verbs, verb);
   if (!rules.exists) return EINVAL;
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send.max_sge) return EINVAL;
@@ -97,7 +97,7 @@ std::uint64_t length_of(const ibv_send_wr& wr) {
     if (length > qp.send.max_inline) return ENOMEM;
   }
   if (facts(verb).atomic && length != kAtomicBytes) return EINVAL;
-  if (!facts(qp.transport).connected && wr.wr.ud.ah == nullptr) return EINVAL;
+  if (!connected && wr.wr.ud.ah == nullptr) return EINVAL;
   if (length > kLongestMessage) return EINVAL;
   if (qp.send.posted - qp.send.freed + ahead >= qp.send.depth) return ENOMEM;
   return 0;
@@ -138,8 +138,8 @@ void place(SendQueue& queue, SendWqe& wqe) {
 
 // Writes the work request into the send queue. Returns the size of its WQE in bytes, a multiple of 16. Inlined into
 // both callers; only one of them is common.
-[[gnu::always_inline]] inline std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb,
-                                                      std::uint64_t length) {
+[[gnu::always_inline]] inline std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length,
+                                                      bool connected) {
   SendQueue& queue = qp.send;
   SendWqe& wqe = queue.at(queue.posted);
   const auto message = static_cast<std::uint32_t>(length);
@@ -159,11 +159,11 @@ void place(SendQueue& queue, SendWqe& wqe) {
   wqe.fenced = (wr.send_flags & IBV_SEND_FENCE) != 0;
   if (wr.opcode == row_of(kVerbCodes, verb).with_immediate) wqe.carried = Carried::immediate;
   wqe.inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
-  if (!facts(qp.transport).connected) {
+  if (!connected) {
     const SimAh& ah = *static_cast<const SimAh*>(wr.wr.ud.ah);
     wqe.target_node = ah.node;
     wqe.global = ah.global;
-    wqe.priority = ah.priority & 7;
+    wqe.priority = ah.priority;
     wqe.target_qp = wr.wr.ud.remote_qpn;
     // A controlled Q_Key selects the QP's own: InfiniBand Architecture Specification 1.3, volume 1, section 10.2.4.
     wqe.qkey = (wr.wr.ud.remote_qkey >> 31) != 0 ? qp.qkey : wr.wr.ud.remote_qkey;
@@ -172,7 +172,7 @@ void place(SendQueue& queue, SendWqe& wqe) {
   } else {
     wqe.target_node = qp.peer_node;
     wqe.global = qp.global;
-    wqe.priority = qp.priority & 7;
+    wqe.priority = qp.priority;
     wqe.target_qp = qp.peer_qp;
     if (qp.transport == Transport::xrc) [[unlikely]]
       wqe.qkey = wr.qp_type.xrc.remote_srqn;
@@ -223,7 +223,7 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
   constexpr unsigned kAccess =
       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   if (qp.transport != Transport::rc) return EINVAL;
-  if (wr.opcode == IBV_WR_SEND_WITH_INV) return check_send(qp, wr, Verb::send, length, ahead);
+  if (wr.opcode == IBV_WR_SEND_WITH_INV) return check_send(qp, wr, Verb::send, length, ahead, true);
   const bool binds = wr.opcode == IBV_WR_BIND_MW;
   if (!binds && wr.opcode != IBV_WR_LOCAL_INV) return EINVAL;
   if ((wr.send_flags & IBV_SEND_INLINE) != 0 || wr.num_sge != 0) return EINVAL;
@@ -237,7 +237,7 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
   SendQueue& queue = qp.send;
   SendWqe& wqe = queue.at(queue.posted);
   if (wr.opcode == IBV_WR_SEND_WITH_INV) {
-    const std::uint64_t size = write_wqe(qp, wr, Verb::send, length);
+    const std::uint64_t size = write_wqe(qp, wr, Verb::send, length, true);
     wqe.carried = Carried::key;
     return size;
   }
@@ -285,6 +285,7 @@ void lock_for_post(SimQp& qp, const ibv_send_wr* list) {
 int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   SimQp& qp = as_sim(verbs_qp);
   lock_for_post(qp, wr);
+  const bool connected = facts(qp.transport).connected;
   const std::uint64_t first = qp.send.posted;
   std::uint64_t size = 0;
   std::uint32_t bytes = 0;
@@ -292,9 +293,9 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   for (; error == 0 && wr != nullptr; wr = wr->next) {
     const std::uint64_t length = length_of(*wr);
     const std::optional<Verb> verb = verb_of(wr->opcode);
-    error = verb ? check_send(qp, *wr, *verb, length, 0) : check_key_request(qp, *wr, length, 0);
+    error = verb ? check_send(qp, *wr, *verb, length, 0, connected) : check_key_request(qp, *wr, length, 0);
     if (error != 0) break;
-    size = verb ? write_wqe(qp, *wr, *verb, length) : write_key_request(qp, *wr, length);
+    size = verb ? write_wqe(qp, *wr, *verb, length, connected) : write_key_request(qp, *wr, length);
     bytes += qp.send.at(qp.send.posted - 1).bytes;
   }
   if (error != 0) *bad_wr = wr;
@@ -309,11 +310,13 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
 
 int post_send_all(ibv_qp* verbs_qp, ibv_send_wr* list) {
   const SimQp& qp = as_sim(verbs_qp);
+  const bool connected = facts(qp.transport).connected;
   std::uint64_t ahead = 0;
   for (const ibv_send_wr* wr = list; wr != nullptr; wr = wr->next, ++ahead) {
     const std::uint64_t length = length_of(*wr);
     const std::optional<Verb> verb = verb_of(wr->opcode);
-    const int error = verb ? check_send(qp, *wr, *verb, length, ahead) : check_key_request(qp, *wr, length, ahead);
+    const int error =
+        verb ? check_send(qp, *wr, *verb, length, ahead, connected) : check_key_request(qp, *wr, length, ahead);
     if (error != 0) return error;
   }
   ibv_send_wr* bad = nullptr;

@@ -85,7 +85,8 @@ namespace {
 
 ibv_wc_opcode opcode_of(const SendWqe& wqe) {
   if (wqe.key_work == KeyWork::none) return completion_opcode(wqe.verb);
-  return wqe.key_work == KeyWork::bind ? IBV_WC_BIND_MW : IBV_WC_LOCAL_INV;
+  const bool binds = wqe.key_work == KeyWork::bind || wqe.key_work == KeyWork::bound;
+  return binds ? IBV_WC_BIND_MW : IBV_WC_LOCAL_INV;
 }
 
 }  // namespace

@@ -35,8 +35,9 @@ struct Batch {
   bool has_context : 1;  // its doorbell has arrived, and the QP's context was in the NIC
 };
 
-// Work of a request that sends nothing: on the keys of memory windows.
-enum class KeyWork : std::uint8_t { none, bind, invalidate };
+// Work of a request that sends nothing: on the keys of memory windows. Done work is not repeated when packets before it
+// are.
+enum class KeyWork : std::uint8_t { none, bind, bound, invalidate, invalidated };
 
 struct alignas(64) SendWqe {
   std::uint64_t wr_id;
@@ -48,7 +49,7 @@ struct alignas(64) SendWqe {
   // Of a request without packets. bind: `rkey` is the window's new key, `immediate` an earlier one, `remote_address`
   // and `compare` are the range, `operand` is the access, and the SGE names the region. invalidate: `rkey`.
   KeyWork key_work;
-  bool key_work_done;  // it is not repeated when packets before it are
+  std::uint8_t priority;  // of its packets
   std::uint64_t remote_address;
   std::uint64_t operand;  // of an atomic: the addend or the new value
   std::uint64_t compare;
@@ -70,8 +71,7 @@ struct alignas(64) SendWqe {
   bool fenced;  // waits for the READs and atomics before it
   bool solicited;
   Carried carried;  // in `immediate`
-  GlobalHeader global : 3;
-  std::uint8_t priority : 3;  // of its packets
+  GlobalHeader global;
   bool inlined;
   bool by_blueflame;
   bool staged;  // read again after a miss, and held until used

@@ -133,7 +133,7 @@ void RecvConsumer::tell_limit(SimSrq& srq) {
 ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
   const std::uint64_t begin = qp.responder.offset + grh_room(qp);
   if (begin + packet.payload > qp.responder.recv.length) return IBV_WC_LOC_LEN_ERR;
-  const bool has_header = grh_room(qp) > 0 && packet.global != GlobalHeader::none;
+  const bool has_header = packet.global != GlobalHeader::none && grh_room(qp) > 0;
   if (packet.payload == 0) return has_header ? deliver_grh(qp, packet) : IBV_WC_SUCCESS;
   const InlineReceive place = inline_receive(qp, packet);
   const Picos ago = payload_issued(packet.last);
@@ -201,7 +201,7 @@ void RecvConsumer::complete(SimQp& qp, const Packet& packet, ibv_wc_status statu
   static constexpr std::array<unsigned, 3> kFlags{0, IBV_WC_WITH_IMM, IBV_WC_WITH_INV};  // by Packet::carried
   ResponderState& state = qp.responder;
   unsigned flags = kFlags[static_cast<std::size_t>(packet.carried)];
-  if (grh_room(qp) > 0 && packet.global != GlobalHeader::none) flags |= IBV_WC_GRH;
+  if (packet.global != GlobalHeader::none && grh_room(qp) > 0) flags |= IBV_WC_GRH;
   const bool by_write = packet.verb == Verb::write;
   state.has_recv = false;
   cqes_.complete(qp.recv_completions(),

@@ -200,10 +200,10 @@ void WqeProcessor::send_packet(SimQp& qp) {
 
 // It completes in order: after the peer has confirmed all earlier packets.
 void WqeProcessor::do_key_work(SimQp& qp, SendWqe& wqe) {
-  if (!wqe.key_work_done) {
-    wqe.key_work_done = true;
+  if (wqe.key_work == KeyWork::bind || wqe.key_work == KeyWork::invalidate) {
     const ibv_wc_status status = perform_key_work(memory_, qp, wqe);
     if (status != IBV_WC_SUCCESS) return completer_.fail_at(qp, wqe, status);
+    wqe.key_work = wqe.key_work == KeyWork::bind ? KeyWork::bound : KeyWork::invalidated;
   }
   wqe_sent(qp, wqe);
   completer_.complete_all_confirmed(qp);
