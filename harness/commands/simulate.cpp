@@ -64,9 +64,8 @@ Action add_simulate(CLI::App& command) {
       ->type_name("FOLDER");
   command.add_option("--json", request.json, "append a record of the run here")->type_name("FILE");
   command
-      .add_option(
-          "--silence", options->silence,
-          "take a thread that computes for this long without a call for one that watches memory (default 500us)")
+      .add_option("--silence", options->silence,
+                  "take a thread that computes for this long without a call for one that watches memory (default 2ms)")
       ->type_name("TIME");
   command
       .add_option("--start_gap", options->start_gap,

@@ -21,7 +21,7 @@ struct SimulateRequest {
   std::optional<std::chrono::milliseconds> limit;  // of real time
   std::string output_folder;  // for a file per node; empty: print with the node's name in front of each line
   std::string json;           // append a record to this file; empty: none
-  std::chrono::nanoseconds silence{500'000};
+  std::chrono::nanoseconds silence{2'000'000};
   Picos start_gap{100'000'000'000};
 };
 

@@ -24,6 +24,7 @@ class SimNode {
   void compute(Nanos cost) const { thread_->spend(cost); }
   void watch(const void* memory, std::size_t bytes) const { memory_->add(memory, bytes, *thread_); }
   void poll_memory(std::size_t lines = 1) const { thread_->poll_memory(poll_cost_ * static_cast<std::int64_t>(lines)); }
+  void await_memory() const { thread_->await_memory(poll_cost_); }
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {
     lines_->change(&word, *thread_);
     memory_->written(reinterpret_cast<std::uint64_t>(&word), sizeof word, [this](sim::SimThread& watching) {

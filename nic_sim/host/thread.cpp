@@ -52,12 +52,21 @@ void SimThread::note_empty(Pollable& queue, Picos cost) {
   pass_ += scaled(cost);
 }
 
-void SimThread::poll_memory(Picos cost) {
+void SimThread::pass_over_memory(Picos cost) {
   spend_polling(cost);
   pass_ += scaled(cost);
   sync();
   memory_polled_ = true;
-  memory_written_ = false;
+}
+
+void SimThread::poll_memory(Picos cost) {
+  pass_over_memory(cost);
+  look_at_memory();
+}
+
+void SimThread::await_memory(Picos cost) {
+  pass_over_memory(cost);
+  idle();
 }
 
 void SimThread::end_idle(void* object, std::uint64_t) {

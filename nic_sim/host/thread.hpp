@@ -62,6 +62,11 @@ class alignas(64) SimThread {
   void note_empty(Pollable& queue, Picos cost);
   // The thread polls memory that peers write to, at this cost. Data that have arrived by now are visible.
   void poll_memory(Picos cost);
+  // The thread polls memory at this cost, as it has before, until there was a write after look_at_memory(), or
+  // recheck().
+  void await_memory(Picos cost);
+  // The thread looks at memory now.
+  void look_at_memory() { memory_written_ = false; }
   // Call after a whole polling pass without work. Advances the thread until an entry is visible in one of the empty
   // queues noted in the pass, watched memory is written, or `deadline`. The thread advances by whole passes, as if it
   // had spun: to the start of the pass at whose end the event is visible. If it polled nothing in the pass, its core is
@@ -123,6 +128,7 @@ class alignas(64) SimThread {
       return cost;
     return cost + Picos((cost.count() * shared_) >> kSharedBits);
   }
+  void pass_over_memory(Picos cost);
   void end_pass();
   static void end_sleep(void* thread, std::uint64_t sleep);
   static void end_idle(void* thread, std::uint64_t);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -55,6 +56,13 @@ inline siginfo_t siginfo_of(const Signal& signal) {
 }
 inline constexpr std::size_t kMaxSignals = 8;  // of an answer; others follow with the next one
 
+// What a thread does that seems to watch memory: see preload/spinning.hpp.
+enum class Loops : std::uint32_t {
+  let_spin,   // nothing
+  found,      // it asks to wait for a write
+  identified  // the same, and says in which loop it is: others on its node may have to know
+};
+
 struct alignas(64) Channel {
   std::atomic<Turn> turn;
   std::int32_t process;  // ids of the thread for the operating system
@@ -65,6 +73,7 @@ struct alignas(64) Channel {
   std::uint32_t bytes;      // of the message
   // Of an answer. The time is also that of a new thread's begin, if it is later than the simulator's.
   std::int64_t now_ps;  // virtual time of the thread
+  Loops loops;
   std::uint32_t signals_count;
   std::array<Signal, kMaxSignals> signals;  // that the thread raises
   // Read and written at any time.
@@ -72,6 +81,7 @@ struct alignas(64) Channel {
   std::atomic<std::uint64_t> blocked_signals;      // its signal mask, a bit for each signal from 1 on
   std::atomic<std::uint32_t> late;  // not 0: the simulator, which took it for silent or blocked, has gone on without it
   std::atomic<std::uint32_t> patience;     // not 0: it sleeps in the operating system, and will soon be woken
+  std::atomic<std::uint32_t> searched;     // times without a call since that a loop was looked for, and none was found
   std::atomic<std::uint32_t> interrupted;  // a signal handler has run while the simulator has the turn
   alignas(64) std::array<std::byte, kMessageBytes> message;
 };
@@ -81,6 +91,8 @@ struct SharedMemory {
   std::uint32_t nodes;
   double tsc_mhz;          // rate of the virtual time stamp counter
   std::int32_t simulator;  // its process
+  std::int32_t core;       // on which simulator and programs run, one at a time; -1: any
+  cpu_set_t cores;         // on which they were allowed to run
   std::uint32_t loopback;  // the simulation's part of the host's loopback network: node N has this address + N
   alignas(64) std::atomic<std::uint32_t> requests;  // counts requests; a futex
   std::atomic<std::uint32_t> sleeping;              // the simulator waits for `requests` to change
@@ -107,19 +119,30 @@ long futex(std::atomic<Word>& word, int operation, std::uint32_t value, const ti
   return system_call(SYS_futex, reinterpret_cast<long>(&word), operation, value, reinterpret_cast<long>(limit));
 }
 
-// Waits until `word` differs from `value`, a signal handler has run, or `limit` has passed (null: no limit). Returns
-// true after a signal handler.
+// Binds the calling thread (0) or another one to a core; -1: to none. Without the right to, it runs as before.
+inline void bind_to_core(std::int32_t thread, std::int32_t core) {
+  std::array<std::uint64_t, 16> cores{};
+  if (core < 0) cores.fill(~std::uint64_t{0});
+  if (core >= 0 && core < 1024) cores[static_cast<std::size_t>(core) / 64] = std::uint64_t{1} << core % 64;
+  system_call(SYS_sched_setaffinity, thread, sizeof cores, reinterpret_cast<long>(cores.data()));
+}
+
+// Sends the signal to the channel's thread. Returns false if it cannot.
+inline bool queue_signal(const Channel& channel, const Signal& signal) {
+  siginfo_t info = siginfo_of(signal);
+  return system_call(SYS_rt_tgsigqueueinfo, channel.process, channel.thread, signal.number,
+                     reinterpret_cast<long>(&info)) == 0;
+}
+
+// Waits until `word` differs from `value`, a signal handler has run (EINTR), or `limit` has passed (ETIMEDOUT; null: no
+// limit). Returns 0 or an errno.
 template <class Word>
-bool futex_wait(std::atomic<Word>& word, Word value, const timespec* limit = nullptr) {
-  return futex(word, FUTEX_WAIT, static_cast<std::uint32_t>(value), limit) == -EINTR;
+int futex_wait(std::atomic<Word>& word, Word value, const timespec* limit = nullptr) {
+  return static_cast<int>(-futex(word, FUTEX_WAIT, static_cast<std::uint32_t>(value), limit));
 }
 template <class Word>
 void futex_wake(std::atomic<Word>& word) {
   futex(word, FUTEX_WAKE, 1, nullptr);
-}
-
-inline void relax_cpu() {
-  __builtin_ia32_pause();
 }
 
 }  // namespace verbscope::simulate

@@ -18,6 +18,7 @@ enum class Operation : std::uint32_t {
   begin,  // the first request of a thread
   end,    // the thread ends, and wakes those that wait for an address: there is no answer
   spend,  // time has passed
+  await_memory,  // the thread spins in a loop that only others can end, by a write to memory
   sleep_until,
   look_outside,  // lets other threads do what they do before now, because this one will look for changes by them
   wait_outside,  // until a file descriptor may be ready, or a child may have ended

@@ -17,6 +17,7 @@ namespace {
 
 // The simulator's numbers of files, by their file descriptors; 0: it is no file of the device.
 std::array<std::atomic<std::uint32_t>, 65536> files;
+std::atomic<std::size_t> end_of_files = 0;  // behind the last one so far
 
 std::atomic<std::uint32_t>* entry(int fd) {
   return fd >= 0 && static_cast<std::size_t>(fd) < files.size() ? &files[static_cast<std::size_t>(fd)] : nullptr;
@@ -90,6 +91,9 @@ int open_connection_manager(int flags) {
     return failed(error);
   }
   entry(fd)->store(request.get<std::uint32_t>(), std::memory_order_relaxed);
+  std::size_t end = end_of_files.load();
+  while (end <= static_cast<std::size_t>(fd) && !end_of_files.compare_exchange_weak(end, static_cast<std::size_t>(fd) + 1)) {
+  }
   return fd;
 }
 
@@ -130,7 +134,7 @@ int stat_connection_manager(struct stat& status) {
 __attribute__((destructor)) static void close_connection_managers() {
   using namespace verbscope::simulate;
   if (!simulated()) return;
-  for (std::size_t fd = 0; fd < files.size(); ++fd) {
+  for (std::size_t fd = 0; fd < end_of_files.load(); ++fd) {
     if (is_connection_manager(static_cast<int>(fd))) close_connection_manager(static_cast<int>(fd));
   }
 }

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "simulate/preload/real.hpp"
+#include "simulate/preload/spinning.hpp"
 #include "simulate/preload/threads.hpp"
 #include "simulate/preload/tsc.hpp"
 
@@ -30,13 +31,12 @@ std::int32_t own_number = 0;
 std::atomic<bool> several_threads = false;
 std::atomic<std::int64_t> all_work_ps = 0;
 
-// Of each thread. The library is loaded at program start.
-#define OF_THREAD thread_local __attribute__((tls_model("initial-exec")))
-OF_THREAD Channel* channel = nullptr;
-OF_THREAD bool has_left = false;
-OF_THREAD int requests_alive = 0;        // more than one: a signal handler has interrupted a request
-OF_THREAD bool handler_has_run = false;  // in this wait; see wait_for_turn
-OF_THREAD std::int64_t work_ps = 0;
+// Of each thread.
+thread_local constinit Channel* channel = nullptr;
+thread_local constinit bool has_left = false;
+thread_local constinit int requests_alive = 0;        // more than one: a signal handler has interrupted a request
+thread_local constinit bool handler_has_run = false;  // in this wait; see wait_for_turn
+thread_local constinit std::int64_t work_ps = 0;
 
 }  // namespace
 
@@ -60,21 +60,16 @@ void ring() {
   if (memory->sleeping.load(std::memory_order_seq_cst) != 0) futex_wake(memory->requests);
 }
 
-// Spins for a few microseconds, then sleeps. `restarts`: handlers with SA_RESTART do not count as having run.
+// `restarts`: handlers with SA_RESTART do not count as having run.
 void wait_for_turn(Channel& own, bool restarts = false) {
-  constexpr int kSpins = 300;
-  for (int i = 0; i < kSpins; ++i) {
-    if (own.turn.load(std::memory_order_acquire) == Turn::program) return;
-    relax_cpu();
-  }
   // With a time limit, the kernel reports every signal handler, without one only those that have no SA_RESTART.
   constexpr timespec kLong{.tv_sec = 1, .tv_nsec = 0};
   while (own.turn.load(std::memory_order_acquire) == Turn::simulator) {
-    if (!futex_wait(own.turn, Turn::simulator, restarts ? nullptr : &kLong)) {
-      if (errno == ETIMEDOUT && REAL(kill)(memory->simulator, 0) != 0 && errno == ESRCH)
-        refuse("the simulator has ended");
-      continue;
-    }
+    const std::uint32_t looks = looks_at_thread();
+    const int error = futex_wait(own.turn, Turn::simulator, restarts ? nullptr : &kLong);
+    if (error == ETIMEDOUT && REAL(kill)(memory->simulator, 0) != 0 && errno == ESRCH)
+      refuse("the simulator has ended");
+    if (error != EINTR || looks_at_thread() != looks) continue;
     handler_has_run = true;
     if (own.turn.load() != Turn::simulator) continue;
     own.interrupted.store(1);
@@ -85,6 +80,7 @@ void wait_for_turn(Channel& own, bool restarts = false) {
 void hand_over(Channel& own, Operation operation, std::uint32_t bytes) {
   own.operation = static_cast<std::uint32_t>(operation);
   own.bytes = bytes;
+  own.searched.store(0, std::memory_order_relaxed);
   own.interrupted.store(0, std::memory_order_relaxed);
   own.turn.store(Turn::simulator, std::memory_order_release);
   ring();
@@ -138,6 +134,7 @@ void let_simulator_in() {
 
 // Hands over the first request. `copied`: the process of which this one is a copy; 0: none.
 void begin(std::int64_t start_ps, std::int32_t copied = 0) {
+  if (memory->core >= 0) bind_to_core(0, memory->core);
   channel->thread = static_cast<std::int32_t>(syscall(SYS_gettid));
   channel->node = own_node;
   channel->now_ps = start_ps;
@@ -156,6 +153,7 @@ void await_begin() {
   Reader answer({channel->message.data(), channel->bytes});
   answer.get<int>();
   own_number = answer.get<std::int32_t>();
+  look_for_loop(*channel);
 }
 
 void join() {
@@ -171,6 +169,7 @@ void join() {
   if (memory->version != kVersion) refuse("the library is of another release than the simulator");
   own_node = atoi(node);
   own_process = static_cast<std::int32_t>(syscall(SYS_getpid));
+  find_loops();
   channel = channel_before_exec();
   if (channel == nullptr) {
     own_channel();
@@ -209,6 +208,9 @@ double tsc_mhz() {
 std::uint32_t loopback() {
   return memory->loopback;
 }
+const cpu_set_t& cores() {
+  return memory->cores;
+}
 std::int32_t process_number() {
   return own_number;
 }
@@ -242,6 +244,7 @@ void give_back(Channel& reserved) {
 
 void leave(const void* address) {
   if (channel == nullptr) return;
+  end_looks();
   has_left = true;
   Writer out(channel->message);
   out.put(address);
@@ -256,8 +259,8 @@ Channel* reserve_channel_of_child() {
 
 void keep_for_exec() {
   Channel& own = own_channel();
-  ask(Operation::exec);
   own.patience.fetch_add(1);  // until the program begins
+  ask(Operation::exec);
   own.thread = own_process;   // the number of its only thread
 }
 
@@ -270,6 +273,7 @@ void exec_has_failed() {
 
 void restart_after_fork(Channel& reserved) {
   requests_alive = 0;
+  forget_looks();
   several_threads = false;
   work_ps = 0;
   all_work_ps = 0;
@@ -308,8 +312,13 @@ std::int64_t process_work_ps() {
   return all_work_ps.load() + (channel == nullptr ? 0 : channel->spent_ps.load());
 }
 
+bool request_under_way() {
+  return requests_alive > 0;
+}
+
 Request::Request(Operation operation)
     : channel_(own_channel()), operation_(operation), out_(channel_.message), interrupted_(nullptr) {
+  give_up_loop();
   if (requests_alive++ == 0) return;
   const int saved = errno;
   if (channel_.turn.load() == Turn::simulator) {
@@ -352,12 +361,8 @@ Request::~Request() {
     std::memcpy(channel_.message.data(), interrupted_->message.data(), interrupted_->message.size());
     munmap(interrupted_, sizeof *interrupted_);
   }
-  --requests_alive;
-  for (std::uint32_t i = 0; i < signals_count_; ++i) {
-    const Signal& signal = signals_[i];
-    siginfo_t info = siginfo_of(signal);
-    syscall(SYS_rt_tgsigqueueinfo, channel_.process, channel_.thread, signal.number, &info);
-  }
+  if (--requests_alive == 0) look_for_loop(channel_);
+  for (std::uint32_t i = 0; i < signals_count_; ++i) queue_signal(channel_, signals_[i]);
 }
 
 }  // namespace verbscope::simulate

@@ -17,6 +17,7 @@ std::uint32_t nodes();
 std::int32_t node();
 double tsc_mhz();
 std::uint32_t loopback();  // SharedMemory::loopback
+const cpu_set_t& cores();  // SharedMemory::cores
 // The number of this process among all of the simulation, in the order in which they have begun; from 1 on.
 std::int32_t process_number();
 
@@ -57,6 +58,9 @@ class Patience {
  private:
   Channel& channel_;
 };
+
+// The calling thread is in a request: a signal handler asks.
+bool request_under_way();
 
 struct Interrupted;
 

@@ -1,4 +1,4 @@
-// Signals of the program: SIGSEGV stays deliverable for the time stamp counter (tsc.hpp), and waits for signals take
+// Signals of the program: those that this library needs stay deliverable (taken_signals.hpp), and waits for signals take
 // virtual time. Also the ids of processes.
 #include <link.h>
 #include <pthread.h>
@@ -9,22 +9,30 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <utility>
 
 #include "simulate/preload/clock.hpp"
+#include "simulate/preload/taken_signals.hpp"
 #include "simulate/preload/real.hpp"
 #include "simulate/preload/session.hpp"
-#include "simulate/preload/tsc.hpp"
 #include "simulate/preload/waiting.hpp"
 
 namespace verbscope::simulate {
 namespace {
 
-// What the thread has asked for; the kernel's mask never has SIGSEGV.
-thread_local constinit bool faults_blocked __attribute__((tls_model("initial-exec"))) = false;
+// Those of the library's signals that the thread wants to be blocked. The kernel's mask never has them.
+thread_local constinit bool faults_blocked = false;
+thread_local constinit bool traps_blocked = false;
 
-sigset_t without_faults(sigset_t set) {
-  sigdelset(&set, SIGSEGV);
-  return set;
+// Keeps what a change of the mask says about one of the library's signals, and adds what it was to `before`.
+void change_own(int signal, bool& blocked, int how, const sigset_t* set, sigset_t* before) {
+  if (before != nullptr && blocked) sigaddset(before, signal);
+  if (set == nullptr) return;
+  const bool named = sigismember(set, signal) == 1;
+  if (how == SIG_SETMASK) blocked = named;
+  if (how == SIG_BLOCK) blocked = blocked || named;
+  if (how == SIG_UNBLOCK) blocked = blocked && !named;
 }
 
 // The simulator sends the signals of timers to a thread that does not block them.
@@ -37,27 +45,25 @@ void tell_mask() {
 // `set_mask`: pthread_sigmask or sigprocmask.
 int change_mask(auto* set_mask, int how, const sigset_t* set, sigset_t* before) {
   if (!simulated()) return set_mask(how, set, before);
-  const bool blocked_before = faults_blocked;
-  const sigset_t wanted = set == nullptr ? sigset_t{} : without_faults(*set);
-  const int result = set_mask(how, set == nullptr ? nullptr : &wanted, before);
+  // `set` and `before` may be the same.
+  const std::optional<sigset_t> asked = set == nullptr ? std::nullopt : std::optional(*set);
+  const sigset_t wanted = asked ? without_taken(*asked) : sigset_t{};
+  const int result = set_mask(how, asked ? &wanted : nullptr, before);
   if (result != 0) return result;
-  if (before != nullptr && blocked_before) sigaddset(before, SIGSEGV);
-  if (set == nullptr) return 0;
-  const bool named = sigismember(set, SIGSEGV) == 1;
-  if (how == SIG_SETMASK) faults_blocked = named;
-  if (how == SIG_BLOCK) faults_blocked = faults_blocked || named;
-  if (how == SIG_UNBLOCK) faults_blocked = faults_blocked && !named;
+  change_own(SIGSEGV, faults_blocked, how, asked ? &*asked : nullptr, before);
+  change_own(SIGTRAP, traps_blocked, how, asked ? &*asked : nullptr, before);
+  if (!asked) return 0;
   tell_mask();
   return 0;
 }
 
 sighandler_t set_handler(int signal, sighandler_t handler, int flags, sighandler_t (*set)(int, sighandler_t)) {
-  if (!simulated() || signal != SIGSEGV) return set(signal, handler);
+  if (!simulated() || !is_taken(signal)) return set(signal, handler);
   struct sigaction action {
   }, before{};
   action.sa_handler = handler;
   action.sa_flags = flags;
-  set_fault_action(&action, &before);
+  set_program_action(signal, &action, &before);
   return before.sa_handler;
 }
 
@@ -124,10 +130,10 @@ using namespace verbscope::simulate;
 
 EXPORTED int sigaction(int signal, const struct sigaction* action, struct sigaction* before) {
   if (!simulated()) return REAL(sigaction)(signal, action, before);
-  if (signal == SIGSEGV) return set_fault_action(action, before);
+  if (is_taken(signal)) return set_program_action(signal, action, before);
   if (action == nullptr) return REAL(sigaction)(signal, action, before);
   struct sigaction changed = *action;
-  changed.sa_mask = without_faults(action->sa_mask);
+  changed.sa_mask = without_taken(action->sa_mask);
   return REAL(sigaction)(signal, &changed, before);
 }
 

@@ -2,18 +2,14 @@
 
 #include <elf.h>
 #include <link.h>
-#include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <utility>
-
 #include "simulate/preload/clock.hpp"
-#include "simulate/preload/real.hpp"
+#include "simulate/preload/taken_signals.hpp"
 #include "simulate/preload/session.hpp"
 
 namespace verbscope::simulate {
@@ -21,8 +17,7 @@ namespace {
 
 constexpr std::int64_t kReadTscPs = 8'000;  // 20 to 25 cycles (Agner Fog, instruction tables)
 
-struct sigaction program_action {};  // for SIGSEGV; SIG_DFL at first
-bool traps = false;                  // true once the process has joined a simulation
+bool traps = false;  // true once the process has joined a simulation
 
 void allow(bool allowed) {
   syscall(SYS_prctl, PR_SET_TSC, allowed ? PR_TSC_ENABLE : PR_TSC_SIGSEGV, 0, 0, 0);
@@ -54,7 +49,7 @@ bool in_kernel_page(std::uint64_t address) {
 }
 
 // True if the fault was an instruction that reads the counter, which is carried out.
-bool read_counter(const siginfo_t& info, ucontext_t& context) {
+bool read_counter(siginfo_t& info, ucontext_t& context) {
   if (info.si_code != SI_KERNEL) return false;
   greg_t* const registers = context.uc_mcontext.gregs;
   const auto at = static_cast<std::uint64_t>(registers[REG_RIP]);
@@ -70,47 +65,11 @@ bool read_counter(const siginfo_t& info, ucontext_t& context) {
   return true;
 }
 
-// The program has no handler: the fault ends it, as if this library had none.
-void fault_without_handler(const siginfo_t& info) {
-  struct sigaction standard {};
-  REAL(sigaction)(SIGSEGV, &standard, nullptr);
-  if (info.si_code <= 0) syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGSEGV);
-}
-
-void on_fault(int signal, siginfo_t* info, void* context) {
-  const int saved = errno;
-  if (read_counter(*info, *static_cast<ucontext_t*>(context))) {
-    errno = saved;
-    return;
-  }
-  const struct sigaction action = program_action;
-  if (action.sa_handler == SIG_IGN && info->si_code <= 0) return;
-  if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) return fault_without_handler(*info);
-  if ((action.sa_flags & SA_RESETHAND) != 0) program_action.sa_handler = SIG_DFL;
-  // The mask from before comes back when this handler returns. The trap stays possible in the program's handler.
-  sigset_t mask = action.sa_mask;
-  sigdelset(&mask, SIGSEGV);
-  REAL(pthread_sigmask)(SIG_BLOCK, &mask, nullptr);
-  errno = saved;
-  if ((action.sa_flags & SA_SIGINFO) != 0) {
-    action.sa_sigaction(signal, info, context);
-  } else {
-    action.sa_handler(signal);
-  }
-}
-
 }  // namespace
 
 void trap_time_stamp_counter() {
-  struct sigaction action {};
-  action.sa_sigaction = &on_fault;
-  // On the program's alternative stack, if it has one, because its own handler may need it.
-  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-  if (!std::exchange(traps, true)) REAL(sigaction)(SIGSEGV, &action, &program_action);
-  sigset_t fault;
-  sigemptyset(&fault);
-  sigaddset(&fault, SIGSEGV);
-  REAL(pthread_sigmask)(SIG_UNBLOCK, &fault, nullptr);  // inherited from the parent, perhaps
+  take_signal(SIGSEGV, &read_counter);
+  traps = true;
   allow(false);
 }
 
@@ -119,13 +78,6 @@ TscAllowed::TscAllowed() {
 }
 TscAllowed::~TscAllowed() {
   if (traps) allow(false);
-}
-
-int set_fault_action(const struct sigaction* action, struct sigaction* before) {
-  const struct sigaction old = program_action;
-  if (action != nullptr) program_action = *action;
-  if (before != nullptr) *before = old;
-  return 0;
 }
 
 }  // namespace verbscope::simulate

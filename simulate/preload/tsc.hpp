@@ -1,9 +1,6 @@
 // The time stamp counter, in virtual time: the processor raises SIGSEGV for rdtsc and rdtscp, whose handler here puts
-// the virtual counter into the registers. The program may handle SIGSEGV too: what it sets is kept, and called for its
-// own faults.
+// the virtual counter into the registers.
 #pragma once
-
-#include <signal.h>
 
 namespace verbscope::simulate {
 
@@ -20,8 +17,5 @@ class TscAllowed {
   TscAllowed& operator=(const TscAllowed&) = delete;
   ~TscAllowed();
 };
-
-// The program's action for SIGSEGV, as of sigaction(2).
-int set_fault_action(const struct sigaction* action, struct sigaction* before);
 
 }  // namespace verbscope::simulate

@@ -30,10 +30,27 @@ struct Runs {
   int& count;
 };
 
-void queue_for_thread(const Channel& channel, const Signal& signal) {
-  siginfo_t info = siginfo_of(signal);
-  syscall(SYS_rt_tgsigqueueinfo, channel.process, channel.thread, signal.number, &info);
-}
+// It does not keep the simulator's core from others while it works beside them.
+struct Elsewhere {
+  Elsewhere(const Channel& channel, std::int32_t own_core) : thread(channel.thread), core(own_core) {
+    if (core >= 0) bind_to_core(thread, -1);
+  }
+  Elsewhere(const Elsewhere&) = delete;
+  Elsewhere& operator=(const Elsewhere&) = delete;
+  ~Elsewhere() {
+    if (core >= 0) bind_to_core(thread, core);
+  }
+  std::int32_t thread, core;
+};
+
+struct Watches {
+  Watches(std::vector<ProgramThread*>& all, ProgramThread& one) : watchers(all), watcher(&one) { all.push_back(&one); }
+  Watches(const Watches&) = delete;
+  Watches& operator=(const Watches&) = delete;
+  ~Watches() { std::erase(watchers, watcher); }
+  std::vector<ProgramThread*>& watchers;
+  ProgramThread* watcher;
+};
 
 }  // namespace
 
@@ -76,7 +93,7 @@ bool ProgramThread::returns() {
   return true;
 }
 
-void ProgramThread::interrupt() {
+void ProgramThread::interrupt() { 
   interrupted_ = true;
   thread_->end_sleep_at(Picos(0));
   thread_->recheck();
@@ -84,11 +101,16 @@ void ProgramThread::interrupt() {
 
 void ProgramThread::send(const Signal& signal) {
   if (where_ == Where::silent || where_ == Where::blocked) {
-    queue_for_thread(channel_, signal);
+    queue_signal(channel_, signal);
     return;
   }
   signals_.push_back(signal);
   if (!blocks(signal.number) || where_ == Where::signals) interrupt();
+}
+
+void ProgramThread::let_spin() {
+  lets_spin_ = true;
+  thread_->recheck();
 }
 
 void ProgramThread::end() {
@@ -96,21 +118,33 @@ void ProgramThread::end() {
   ended_ = true;
 }
 
+// Its program may have written to memory since the last request, unless it is still in the same loop.
+void ProgramThread::tell_watchers() {
+  const bool spins = static_cast<Operation>(channel_.operation) == Operation::await_memory;
+  const std::uint64_t loop = spins ? Reader(channel_.message).get<std::uint64_t>() : 0;
+  if (std::exchange(loop_, loop) == loop && spins) return;
+  for (ProgramThread* const each : system_.watchers()) {
+    if (each != this && each->process_.node() == process_.node()) each->thread_->recheck();
+  }
+}
+
 bool ProgramThread::next_request(SimNode& node) {
   for (;;) {
-    switch (station_.watch(channel_, process_.has_regions() || process_.threads > 1)) {
+    switch (station_.watch(channel_, may_be_silent())) {
       case Conduct::asks:
+        tell_watchers();
         return true;
       case Conduct::gone:
         return false;
-      case Conduct::silent:
+      case Conduct::silent: {
         ++silences_.silent;
         channel_.late = 1;
         where_ = Where::silent;
-        node.poll_memory();
-        node.idle();
+        const Elsewhere elsewhere(channel_, station_.core());
+        node.await_memory();
         where_ = Where::here;
         break;
+      }
       case Conduct::blocked:
         ++silences_.blocked;
         channel_.late = 1;
@@ -144,9 +178,20 @@ bool ProgramThread::answer(SimNode& node) {
   channel_.bytes = static_cast<std::uint32_t>(sizeof error) + out.size();
   channel_.now_ps = node.now().count();
   channel_.late = 0;
+  channel_.loops = loops();
   hand_over_signals();
   station_.give(channel_);
   return true;
+}
+
+Loops ProgramThread::loops() {
+  if (std::exchange(lets_spin_, false)) return Loops::let_spin;
+  return system_.alone(*this) ? Loops::found : Loops::identified;
+}
+
+// Others can write to its memory.
+bool ProgramThread::may_be_silent() const {
+  return process_.has_regions() || process_.threads > 1;
 }
 
 // Operations that concern time and the operating system. ENOSYS: it is none.
@@ -161,6 +206,8 @@ int ProgramThread::execute_own(Operation operation, SimNode& node, Reader& in, W
     case Operation::spend:
       node.thread().sync();
       return 0;
+    case Operation::await_memory:
+      return await_memory(node);
     case Operation::sleep_until: {
       const Picos until(in.get<std::int64_t>());
       node.thread().sync();
@@ -227,6 +274,16 @@ int ProgramThread::execute_own(Operation operation, SimNode& node, Reader& in, W
     default:
       return ENOSYS;
   }
+}
+
+int ProgramThread::await_memory(const SimNode& node) {
+  ++silences_.silent;
+  const Watches watches(system_.watchers(), *this);
+  where_ = Where::watching;
+  if (!interrupted_) node.await_memory();
+  where_ = Where::here;
+  node.thread().look_at_memory();
+  return 0;
 }
 
 int ProgramThread::wait_on(SimNode& node, Reader& in) {

@@ -23,6 +23,7 @@ struct Silences {
 };
 
 // What a thread of a program asks that concerns other threads and processes.
+class ProgramThread;
 class OperatingSystem {
  public:
   OperatingSystem() = default;
@@ -35,6 +36,10 @@ class OperatingSystem {
   virtual void interrupt(const Process& process, int thread) = 0;
   // The id of the process of this number; none if it has ended.
   virtual std::optional<int> id_of(int number) const = 0;
+  // True if no other thread has been on its node.
+  virtual bool alone(const ProgramThread& thread) const = 0;
+  // The threads in await_memory, which see what other threads of their node write without a call.
+  virtual std::vector<ProgramThread*>& watchers() = 0;
 };
 
 class ProgramThread {
@@ -57,7 +62,7 @@ class ProgramThread {
   const Channel& channel() const { return channel_; }
   bool ended() const { return ended_; }
 
-  // From outside of the simulated thread. True if it works without calls.
+  // From outside of the simulated thread. True if it works without calls, and was not proven to watch memory.
   bool silent() const { return where_ == Where::silent; }
   // Goes on if the program's thread has come back meanwhile, or a signal handler has interrupted it.
   bool returns();
@@ -68,6 +73,8 @@ class ProgramThread {
   void interrupt();
   // It sleeps until a signal is pending.
   bool awaits_signals() const { return where_ == Where::signals; }
+  // It has told that it spins, but nothing happens any more: it spins on, and is waited for as if it had not told.
+  void let_spin();
   // Its process has ended.
   void end();
 
@@ -75,11 +82,13 @@ class ProgramThread {
   enum class Where {
     here,     // it has the turn, or a request of it is executed
     silent,   // it works without calls
+    watching,  // it has told that it spins until memory is written
     blocked,  // it sleeps in the operating system
     asleep,   // it has asked to sleep, or to wait for another thread or something outside of the simulation
     signals   // it has asked to wait for a signal
   };
 
+  void tell_watchers();
   // Until the program's thread asks. False if it is gone.
   bool next_request(SimNode& node);
   // Executes the request in the channel. False if the thread has ended.
@@ -89,6 +98,9 @@ class ProgramThread {
   int execute_own(Operation operation, SimNode& node, Reader& in, Writer& out);
   // Until the deadline, the end of the sleep, or a signal.
   void sleep(SimNode& node, Picos until, Where where);
+  Loops loops();
+  bool may_be_silent() const;
+  int await_memory(const SimNode& node);
   int wait_on(SimNode& node, Reader& in);
   int wait_outside(SimNode& node, Reader& in, Writer& out);
   void tell_of_outside(SimNode& node, Writer& out) const;
@@ -101,10 +113,12 @@ class ProgramThread {
   Station& station_;
   Outside& outside_;
   Silences& silences_;
+  std::uint64_t loop_ = 0;  // in which the program's thread was at its last request; 0: none
   sim::SimThread* thread_ = nullptr;
   Where where_ = Where::here;
   bool ended_ = false;
   bool begun_ = false;
+  bool lets_spin_ = false;
   bool interrupted_ = false;    // the request that is executed waits no longer
   std::deque<Signal> signals_;  // not yet handed over
   std::vector<const ibv_cq*> empty_;

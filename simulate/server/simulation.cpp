@@ -1,7 +1,9 @@
 #include "simulate/server/simulation.hpp"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +26,26 @@ constexpr std::uint64_t kQuantaBetweenLooks = 4096;
 constexpr Picos kJump{1'000'000'000};
 constexpr int kLooksBeforeJump = 3;
 
+// While one lives, the calling thread runs on the core of the programs: there the kernel hands over the turn without
+// waking another core. Its waits are short.
+class OnCore {
+ public:
+  OnCore(std::int32_t core, const cpu_set_t& before) : before_(before), slack_(prctl(PR_GET_TIMERSLACK)) {
+    bind_to_core(0, core);
+    prctl(PR_SET_TIMERSLACK, 1);
+  }
+  OnCore(const OnCore&) = delete;
+  OnCore& operator=(const OnCore&) = delete;
+  ~OnCore() {
+    sched_setaffinity(0, sizeof before_, &before_);
+    prctl(PR_SET_TIMERSLACK, slack_);
+  }
+
+ private:
+  const cpu_set_t& before_;
+  int slack_;
+};
+
 }  // namespace
 
 Simulation::Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options,
@@ -33,12 +55,15 @@ Simulation::Simulation(SharedMemory& memory, const Profile& profile, const Simul
       options_(options),
       cluster_(profile, options.nodes, options.seed),
       connections_(cluster_, profile),
+      threads_of_node_(static_cast<std::size_t>(options.nodes)),
       station_(memory, options.silence_ns, std::move(stop)),
       look_(std::move(look)) {
   // A part of the host's loopback network for this simulation alone, unless another's process number is equal in 16
   // bits.
   const auto number = static_cast<std::uint32_t>(getpid());
   memory.simulator = static_cast<std::int32_t>(number);
+  memory.core = sched_getcpu();  // an idle one, where the kernel has begun this program
+  sched_getaffinity(0, sizeof memory.cores, &memory.cores);
   memory.loopback = 0x7f00'0001 | (1 + number / 256 % 126) << 16 | number % 256 << 8;
   cluster_.ask_outside([this](bool stuck) { return ask(stuck); });
 }
@@ -46,6 +71,7 @@ Simulation::Simulation(SharedMemory& memory, const Profile& profile, const Simul
 Simulation::~Simulation() = default;
 
 void Simulation::run(const std::vector<pid_t>& launched) {
+  const OnCore on_core(memory_.core, memory_.cores);
   await(launched);
   cluster_.expect_threads(true);
   cluster_.run();
@@ -80,6 +106,7 @@ bool Simulation::ask(bool stuck) {
     cluster_.expect_threads(false);
     return false;
   }
+  if (stuck && !any) any = let_watchers_spin();
   while (stuck && !any) {
     station_.wait_for_news();
     if (station_.stopped()) throw InterruptedError("interrupted");
@@ -115,6 +142,7 @@ void Simulation::admit(std::size_t index) {
   ProgramThread& thread =
       *threads_.emplace_back(std::make_unique<ProgramThread>(channel, process, *this, station_, outside_, silences_));
   of_channel_[index] = &thread;
+  ++threads_of_node_[static_cast<std::size_t>(channel.node)];
   const Picos start = start_of(channel);
   const std::optional<int> core = cluster_.free_core(channel.node);
   if (!core) ++silences_.without_core;
@@ -152,6 +180,11 @@ bool Simulation::let_return() {
     if (!thread->ended()) any = thread->returns() || any;
   }
   return any;
+}
+
+bool Simulation::let_watchers_spin() {
+  for (ProgramThread* const each : watchers_) each->let_spin();
+  return !watchers_.empty();
 }
 
 bool Simulation::bury() {

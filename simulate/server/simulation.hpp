@@ -24,9 +24,9 @@ struct SimulationOptions {
   int nodes = 2;
   std::uint64_t seed = 1;
   Picos start_gap{100'000'000'000};  // of virtual time, between the starts of one node's programs and the next's
-  // CPU time of a thread without a call, after which it counts as silent. Interrupts and the host of a virtual machine
-  // were seen to take 190 us of a thread's CPU time at once.
-  std::int64_t silence_ns = 500'000;
+  // CPU time of a thread without a call, after which it counts as silent although it was not proven to spin. Interrupts
+  // and the host of a virtual machine were seen to take 190 us of a thread's CPU time at once.
+  std::int64_t silence_ns = 2'000'000;
 };
 
 class Simulation final : public OperatingSystem {
@@ -67,6 +67,12 @@ class Simulation final : public OperatingSystem {
   void send(const Process& process, const Signal& signal, int thread);
   void interrupt(const Process& process, int thread) override;
   std::optional<int> id_of(int number) const override;
+  bool alone(const ProgramThread& thread) const override {
+    return threads_of_node_[static_cast<std::size_t>(thread.process().node())] == 1;
+  }
+  std::vector<ProgramThread*>& watchers() override { return watchers_; }
+  // Nothing else happens: lets the watchers spin on, as if they had not told. True if there are any.
+  bool let_watchers_spin();
   bool about_to_jump();
   bool any_silent() const;
   bool any_alive() const;
@@ -77,12 +83,14 @@ class Simulation final : public OperatingSystem {
   SimulationOptions options_;
   SimCluster cluster_;
   ConnectionManager connections_;
+  std::vector<int> threads_of_node_;  // so far
   Station station_;
   Outside outside_;
   Silences silences_;
   std::deque<std::unique_ptr<Process>> processes_;
   std::deque<std::unique_ptr<ProgramThread>> threads_;
   std::array<ProgramThread*, kMaxThreads> of_channel_{};
+  std::vector<ProgramThread*> watchers_;
   std::vector<std::uint32_t> begun_;  // nodes whose first program has begun
   std::uint64_t asked_ = 0;
   std::function<void()> look_;

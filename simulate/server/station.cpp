@@ -2,18 +2,21 @@
 
 #include <fcntl.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <optional>
 #include <utility>
 
 namespace verbscope::simulate {
 namespace {
 
 constexpr std::int64_t kNanos = 1'000'000'000;
-constexpr int kSpins = 400;                          // before the first look at the thread, each about 20 ns
+constexpr std::uint32_t kSearches = 3;               // a thread in which so many searches find no loop works, or counts
+constexpr std::int64_t kUnsearchedNs = 50'000'000;   // limit before these searches, which may be prevented
 constexpr std::int64_t kLookNs = 50'000;             // between looks
 constexpr std::int64_t kBlockedNs = 2'000'000;       // asleep without CPU time for so long: blocked
 constexpr std::int64_t kLongWorkNs = 2'000'000'000;  // limit for threads that are not expected to be silent
@@ -53,6 +56,55 @@ ThreadState state_of(int process, int thread) {
   return found;
 }
 
+bool asks(const Channel& channel) {
+  return channel.turn.load(std::memory_order_acquire) != Turn::program;
+}
+
+// What a thread that has the turn does, by the operating system's figures of it.
+class Looks {
+ public:
+  Looks(const Channel& channel, std::int64_t silence_ns) : channel_(channel), silence_ns_(silence_ns) {}
+
+  // None: nothing is known yet.
+  std::optional<Conduct> look() {
+    const std::int64_t used = cpu_ns_of(channel_.process);
+    // A thread that reads clocks is not silent, and a new thread or the end of one takes the time that it needs.
+    const std::int64_t spent = channel_.spent_ps.load(std::memory_order_relaxed);
+    const bool patience = channel_.patience.load(std::memory_order_relaxed) != 0;
+    const bool runs = used != std::exchange(used_, used) && !patience;
+    if (silent_from_ < 0 || patience || spent != std::exchange(spent_, spent)) silent_from_ = used;
+    if (patience) idle_since_ = 0;
+    const bool searched = channel_.searched.load() >= kSearches;
+    if (searched && !std::exchange(searched_, searched)) silent_from_ = used;
+    const std::int64_t silence_ns = searched ? silence_ns_ : std::max(silence_ns_, kUnsearchedNs);
+    if (used >= 0 && used - silent_from_ > silence_ns / 2) {
+      // It does not only look at memory if it touches new pages, as at the beginning of a program.
+      const std::uint64_t faults = state_of(channel_.process, channel_.thread).page_faults;
+      if (faults == std::exchange(faults_, faults)) return Conduct::silent;
+      silent_from_ = used;
+    }
+    if (used >= 0 && runs) {
+      idle_since_ = 0;
+      return std::nullopt;
+    }
+    const char state = state_of(channel_.process, channel_.thread).state;
+    if (state == 'X' || state == 'Z') return Conduct::gone;
+    if (idle_since_ == 0 || state == 'R' || patience) idle_since_ = real_ns();
+    if (real_ns() - idle_since_ > kBlockedNs) return Conduct::blocked;
+    return std::nullopt;
+  }
+
+ private:
+  const Channel& channel_;
+  std::int64_t silence_ns_;
+  std::int64_t used_ = -1;
+  std::int64_t idle_since_ = 0;
+  std::int64_t silent_from_ = -1;
+  std::int64_t spent_ = -1;
+  bool searched_ = false;
+  std::uint64_t faults_ = ~std::uint64_t{0};
+};
+
 }  // namespace
 
 void Station::give(Channel& channel) const {
@@ -72,41 +124,13 @@ void Station::wait_for_news() {
 }
 
 Conduct Station::watch(const Channel& channel, bool may_be_silent) {
-  const std::int64_t silence_ns = may_be_silent ? silence_ns_ : kLongWorkNs;
-  const auto asks = [&channel] { return channel.turn.load(std::memory_order_acquire) != Turn::program; };
-  for (int i = 0; i < kSpins; ++i) {
-    if (asks()) return Conduct::asks;
-    relax_cpu();
-  }
-  std::int64_t cpu = -1, idle_since = 0;
-  std::int64_t silent_from = -1;
-  std::int64_t spent = -1;
-  std::uint64_t faults = state_of(channel.process, channel.thread).page_faults;
+  Looks looks(channel, may_be_silent ? silence_ns_ : kLongWorkNs);
   while (!stopped()) {
     const std::uint32_t seen = memory_.requests.load(std::memory_order_seq_cst);
-    if (asks()) return Conduct::asks;
-    const std::int64_t used = cpu_ns_of(channel.process);
-    // A thread that reads clocks is not silent, and a new thread or the end of one takes the time that it needs.
-    const std::int64_t spent_now = channel.spent_ps.load(std::memory_order_relaxed);
-    const bool patience = channel.patience.load(std::memory_order_relaxed) != 0;
-    if (silent_from < 0 || patience || spent_now != std::exchange(spent, spent_now)) silent_from = used;
-    if (patience) idle_since = 0;
-    if (used >= 0 && used - silent_from > silence_ns) {
-      // It does not only look at memory if it touches new pages, as at the beginning of a program.
-      const std::uint64_t faults_now = state_of(channel.process, channel.thread).page_faults;
-      if (faults_now == std::exchange(faults, faults_now)) return asks() ? Conduct::asks : Conduct::silent;
-      silent_from = used;
-    }
-    if (used < 0 || used == cpu) {
-      const char state = state_of(channel.process, channel.thread).state;
-      if (state == 'X' || state == 'Z') return asks() ? Conduct::asks : Conduct::gone;
-      if (idle_since == 0 || state == 'R' || patience) idle_since = real_ns();
-      if (real_ns() - idle_since > kBlockedNs) return asks() ? Conduct::asks : Conduct::blocked;
-    } else {
-      idle_since = 0;
-    }
-    cpu = used;
+    if (asks(channel)) return Conduct::asks;
     sleep(seen, kLookNs);
+    if (asks(channel)) return Conduct::asks;
+    if (const std::optional<Conduct> conduct = looks.look()) return asks(channel) ? Conduct::asks : *conduct;
   }
   return Conduct::gone;
 }

@@ -43,6 +43,7 @@ class Station {
   }
   // Waits for news, at most for a millisecond.
   void wait_for_news();
+  std::int32_t core() const { return memory_.core; }
   bool stopped() const { return stop_.stop_requested(); }
 
  private:

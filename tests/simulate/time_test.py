@@ -92,6 +92,21 @@ class Timers(Programs):
         self.assertEqual(int(shown), 1767225600 + 3600)  # begins on 2026-01-01
 
 
+class Loops(Programs):
+    def test_threads_that_watch_memory_go_on_when_it_is_written(self):
+        lines = self.run_equally(self.build("watching.c", "cc"))
+        at = self.times(lines)
+        self.assertLess(at["passed"] - at["begin"], 40)  # 40 changes, each at most as far as a clock is read ahead
+        self.assertAlmostEqual(at["rung"], 700, delta=21)
+        for expected in ("trapped 2 blocked 1", "cores 1"):
+            self.assertIn(expected, " ".join(lines))
+
+    def test_a_loop_that_counts_is_known_by_its_cpu_time(self):
+        line = self.run_once(self.build("watching.c", "cc"), "counts")
+        self.assertIn("counted 1", line)
+        self.assertGreaterEqual(float(line.split()[0]), 2000)
+
+
 class Counters(Programs):
     def test_watching_memory_is_timed_equally_in_repeats(self):
         program = self.build("ping_pong.c", "cc", "-libverbs")

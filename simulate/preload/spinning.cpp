@@ -1,0 +1,213 @@
+#include "simulate/preload/spinning.hpp"
+
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+
+#include "simulate/preload/taken_signals.hpp"
+#include "simulate/preload/session.hpp"
+
+namespace verbscope::simulate {
+namespace {
+
+constexpr std::size_t kMaxSamples = 16;  // where a thread was seen, in one search
+constexpr int kMaxSteps = 512;           // instructions of a loop
+
+// Real time without a call after which a search begins: soon where one has found a loop, later where one has not.
+constexpr std::int64_t kSoonNs = 20'000;
+constexpr std::int64_t kFirstNs = 200'000;
+constexpr std::int64_t kLateNs = 10'000'000;  // a search without result takes about 0.5 ms
+constexpr std::int64_t kLostNs = 1'000'000;   // the same, if the look was at a signal handler that has ended meanwhile
+constexpr std::int64_t kRoundNs = 50'000;     // between two looks: a loop goes round meanwhile
+
+constexpr greg_t kTrapFlag = 1 << 8;           // trap after each instruction
+constexpr greg_t kResumeFlag = 1 << 16;        // differs between signals and traps
+constexpr std::size_t kRedZone = 128;          // below the stack pointer, belongs to the function that runs
+constexpr std::size_t kStackBytes = 512;       // above it: where loops that were compiled without optimization count
+constexpr std::size_t kRegisters = REG_RIP + 1;
+
+// What decides how the thread goes on, but for memory beyond the top of the stack.
+struct State {
+  std::array<greg_t, kRegisters> registers;
+  greg_t flags;
+  std::array<std::uint64_t, 32> vectors;  // xmm0 to xmm15
+  std::array<std::uint64_t, (kRedZone + kStackBytes) / 8> stack;
+};
+
+// Of a thread.
+struct Search {
+  std::int64_t after_ns = kFirstNs;
+  bool has_timer = false;
+  bool armed = false;
+  std::int32_t timer = 0;      // its id for the kernel
+  std::uint32_t requests = 0;  // of the thread so far
+  std::uint32_t armed_at = 0;  // the request after which the timer was armed
+  std::uint32_t looks = 0;
+  bool runs = false;  // until a loop is found or a request is made
+  bool laps = false;  // the thread goes once through the loop that was found
+  std::size_t count = 0;
+  std::array<State, kMaxSamples> samples;  // the thread has gone on after each by an instruction at least
+  int steps = 0;                           // of the lap
+  std::uint64_t lap = 0;                   // sum of digests
+};
+thread_local constinit Search search{};
+
+void look_at_stack(const std::byte* from, State& state) {
+  constexpr std::size_t kPage = 4096;
+  const std::size_t mapped = kPage - reinterpret_cast<std::uintptr_t>(from + kRedZone) % kPage + kRedZone;
+  if (mapped >= sizeof state.stack) {
+    std::memcpy(state.stack.data(), from, sizeof state.stack);
+    return;
+  }
+  // The stack of a coroutine may end here.
+  state.stack.fill(0);
+  const iovec to{state.stack.data(), sizeof state.stack};
+  const iovec ranges[]{{const_cast<std::byte*>(from), mapped},
+                       {const_cast<std::byte*>(from) + mapped, sizeof state.stack - mapped}};
+  system_call(SYS_process_vm_readv, own_channel().process, reinterpret_cast<long>(&to), 1,
+              reinterpret_cast<long>(ranges), 2, 0);
+}
+
+void look(const ucontext_t& context, State& state) {
+  const mcontext_t& machine = context.uc_mcontext;
+  std::memcpy(state.registers.data(), machine.gregs, sizeof state.registers);
+  state.flags = machine.gregs[REG_EFL] & ~(kTrapFlag | kResumeFlag);
+  std::memcpy(state.vectors.data(), machine.fpregs->_xmm, sizeof state.vectors);
+  look_at_stack(reinterpret_cast<const std::byte*>(machine.gregs[REG_RSP] - kRedZone), state);
+}
+
+std::uint64_t digest(const State& state) {
+  std::uint64_t sum = 0;
+  std::array<std::uint64_t, sizeof(State) / 8> words;
+  std::memcpy(words.data(), &state, sizeof state);
+  for (const std::uint64_t word : words) sum = (sum ^ word) * 0x9e37'79b9'7f4a'7c15 + (sum >> 32);
+  return sum;
+}
+
+void trace(ucontext_t& context, bool on) {
+  greg_t& flags = context.uc_mcontext.gregs[REG_EFL];
+  flags = on ? flags | kTrapFlag : flags & ~kTrapFlag;
+}
+
+// The C library's functions are this library's, in virtual time.
+bool make_timer() {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGTRAP;
+  event.sigev_value.sival_ptr = &search;
+  event._sigev_un._tid = own_channel().thread;
+  return system_call(SYS_timer_create, CLOCK_MONOTONIC, reinterpret_cast<long>(&event),
+                     reinterpret_cast<long>(&search.timer)) == 0;
+}
+
+void arm(std::int64_t after_ns) {
+  if (!search.has_timer) search.has_timer = make_timer();
+  search.armed = true;
+  if (!search.has_timer) return;  // for good: the simulator finds out by the thread's CPU time
+  itimerspec when{};
+  when.it_value = {.tv_sec = 0, .tv_nsec = after_ns};
+  search.armed_at = search.requests;
+  system_call(SYS_timer_settime, search.timer, 0, reinterpret_cast<long>(&when), 0);
+}
+
+void end_search() {
+  search.count = 0;
+  search.runs = search.laps = false;
+}
+
+void not_found() {
+  end_search();
+  own_channel().searched.fetch_add(1);
+  search.after_ns = std::min(4 * search.after_ns, kLateNs);
+  arm(search.after_ns);
+}
+
+// `loop`: a number that differs from that of other loops, and of this one with other values in its registers.
+void found(ucontext_t& context, std::uint64_t loop) {
+  trace(context, false);
+  search.after_ns = kSoonNs;
+  const Deliverable deliverable(SIGTRAP);  // signal handlers of the program may run before the answer
+  ask(Operation::await_memory, loop);
+}
+
+void on_step(ucontext_t& context) {
+  if (search.runs && search.laps) {
+    State now;
+    look(context, now);
+    search.lap += digest(now);
+    if (std::memcmp(&now, &search.samples[0], sizeof now) == 0) return found(context, search.lap);
+    if (++search.steps < kMaxSteps) return;
+    not_found();
+  }
+  trace(context, false);
+  if (search.runs) arm(kRoundNs);
+}
+
+void on_look(ucontext_t& context) {
+  const Channel& own = own_channel();
+  search.armed = false;
+  if (request_under_way() || own.loops == Loops::let_spin) return;  // until the next turn
+  if (search.armed_at != search.requests || own.patience.load() != 0) return arm(search.after_ns);
+  search.runs = true;
+  State now;
+  look(context, now);
+  for (std::size_t i = 0; i < search.count; ++i) {
+    if (std::memcmp(&now, &search.samples[i], sizeof now) != 0) continue;
+    if (own.loops == Loops::found) return found(context, 0);
+    search.laps = true;
+    search.samples[0] = now;
+    search.steps = 0;
+    search.lap = 0;
+    return trace(context, true);
+  }
+  if (search.count == kMaxSamples) return not_found();
+  search.samples[search.count++] = now;
+  trace(context, true);
+  arm(kLostNs);
+}
+
+bool on_trap(siginfo_t& info, ucontext_t& context) {
+  const bool traced = info.si_code == TRAP_TRACE && (context.uc_mcontext.gregs[REG_EFL] & kTrapFlag) != 0;
+  const bool looks = info.si_code == SI_TIMER && info.si_value.sival_ptr == &search;
+  if (looks) ++search.looks;
+  if (traced) on_step(context);
+  if (looks && simulated()) on_look(context);
+  return traced || looks;
+}
+
+}  // namespace
+
+void find_loops() {
+  take_signal(SIGTRAP, &on_trap);
+}
+
+void look_for_loop(const Channel& channel) {
+  if (channel.loops == Loops::let_spin || search.armed) return;
+  arm(search.after_ns);
+}
+
+void give_up_loop() {
+  ++search.requests;
+  if (search.runs) end_search();
+}
+
+void end_looks() {
+  if (search.has_timer) system_call(SYS_timer_delete, search.timer);
+  forget_looks();
+}
+
+void forget_looks() {
+  search.has_timer = search.armed = false;
+}
+
+std::uint32_t looks_at_thread() {
+  return search.looks;
+}
+
+}  // namespace verbscope::simulate
