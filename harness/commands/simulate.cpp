@@ -1,6 +1,4 @@
 // `verbscope simulate`: other people's RDMA programs, unmodified, on a simulated cluster.
-#include "harness/simulate/simulate.hpp"
-
 #include <algorithm>
 #include <memory>
 
@@ -8,12 +6,14 @@
 #include "common/error.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
+#include "harness/simulate/console.hpp"
 
 namespace verbscope {
 namespace {
 
 struct SimulateOptions {
   SimulateRequest request;
+  SimulateOutput output;
   std::vector<std::string> words;
   std::string limit, silence, start_gap;
 };
@@ -35,7 +35,7 @@ int run_simulate(SimulateOptions& options) {
   if (!options.start_gap.empty()) request.start_gap = parse_duration(options.start_gap, "--start_gap");
   request.command_line = {"verbscope", "simulate"};
   request.command_line.insert(request.command_line.end(), options.words.begin(), options.words.end());
-  return simulate_programs(request);
+  return simulate_programs(request, options.output);
 }
 
 }  // namespace
@@ -60,9 +60,9 @@ Action add_simulate(CLI::App& command) {
   command.add_option("--seed", request.seed, "seed of the simulation's random numbers (default 1)")->type_name("N");
   command.add_option("--time_limit", options->limit, "end the programs after this real time, such as 2m")
       ->type_name("TIME");
-  command.add_option("--output", request.output_folder, "write the output of each node to a file in this folder")
+  command.add_option("--output", options->output.folder, "write the output of each node to a file in this folder")
       ->type_name("FOLDER");
-  command.add_option("--json", request.json, "append a record of the run here")->type_name("FILE");
+  command.add_option("--json", options->output.json, "append a record of the run here")->type_name("FILE");
   command
       .add_option("--silence", options->silence,
                   "take a thread that computes for this long without a call for one that watches memory (default 2ms)")

@@ -16,12 +16,9 @@
 #include <new>
 #include <thread>
 
-#include "analysis/explain.hpp"
 #include "common/error.hpp"
-#include "common/files.hpp"
 #include "common/paths.hpp"
 #include "common/record.hpp"
-#include "common/terminal.hpp"
 #include "harness/process/child.hpp"
 #include "harness/simulate/recorder.hpp"
 #include "simulate/server/simulation.hpp"
@@ -87,38 +84,6 @@ class SameAddresses {
   int before_;
 };
 
-// The output of a program: to a file, or line by line with the node's name in front. It is passed on as it is, as if
-// the program had been started from a shell.
-class Output {
- public:
-  Output(std::string prefix, std::FILE* out, std::shared_ptr<std::ofstream> file)
-      : prefix_(std::move(prefix)), out_(out), file_(std::move(file)) {}
-  void take(std::string_view chunk) {
-    if (file_) {
-      file_->write(chunk.data(), static_cast<std::streamsize>(chunk.size()));
-      return;
-    }
-    partial_ += chunk;
-    std::size_t begin = 0;
-    for (std::size_t end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n', begin)) {
-      print_own_text(out_, prefix_ + partial_.substr(begin, end + 1 - begin));
-      begin = end + 1;
-    }
-    partial_.erase(0, begin);
-  }
-  void finish() {
-    if (!partial_.empty()) print_own_text(out_, prefix_ + partial_ + "\n");
-    partial_.clear();
-    if (file_) file_->flush();
-  }
-
- private:
-  std::string prefix_;
-  std::FILE* out_;
-  std::shared_ptr<std::ofstream> file_;
-  std::string partial_;
-};
-
 std::string preloaded() {
   const std::filesystem::path library = program_folder() / kLibrary;
   if (!std::filesystem::exists(library)) fail("{} does not exist: build all programs first", library.string());
@@ -129,8 +94,10 @@ std::string preloaded() {
 
 class Run {
  public:
-  explicit Run(const SimulateRequest& request)
+  Run(const SimulateRequest& request, SimulationEvents& events, StopSource& interrupt)
       : request_(request),
+        events_(events),
+        interrupt_(interrupt),
         profile_(load_profile(request.cluster)),
         nodes_(nodes_of(request)),
         shared_(static_cast<std::uint32_t>(nodes_)),
@@ -142,9 +109,7 @@ class Run {
                     stop_.get_token(), [this] { recorder_.look(); }),
         recorder_(simulation_.cluster()) {}
 
-  int go() {
-    std::optional<ResultsWriter> writer;
-    if (!request_.json.empty()) writer.emplace(request_.json, "--json");
+  Record go() {
     start();
     std::vector<pid_t> ids;
     for (const auto& child : children_) ids.push_back(child->id());
@@ -159,12 +124,7 @@ class Run {
     watch();
     stop_.request_stop();
     simulating.join();
-    for (Output& output : outputs_) output.finish();
-    const Record record = recorded();
-    if (writer) writer->append(record);
-    summarise(record);
-    if (interrupt_.pending()) throw InterruptedError("interrupted");
-    return record.status == RecordStatus::ok ? 0 : 1;
+    return recorded();
   }
 
  private:
@@ -177,27 +137,17 @@ class Run {
   }
 
   void start() {
-    if (!request_.output_folder.empty()) std::filesystem::create_directories(request_.output_folder);
     const std::string preload = preloaded();
     const SameAddresses same;
-    std::vector<std::shared_ptr<std::ofstream>> files(static_cast<std::size_t>(nodes_));
-    outputs_.reserve(2 * request_.programs.size());
-    for (const SimulatedProgram& program : request_.programs) {
-      std::shared_ptr<std::ofstream>& file = files[static_cast<std::size_t>(program.node)];
-      if (!request_.output_folder.empty() && !file) {
-        const auto path = std::filesystem::path(request_.output_folder) / fmt::format("node{}.out", program.node);
-        file = std::make_shared<std::ofstream>(path, std::ios::trunc);
-        if (!*file) fail("--output: cannot write {}", path.string());
-      }
-      const std::string prefix = fmt::format("node{}: ", program.node);
-      Output& out = outputs_.emplace_back(prefix, stdout, file);
-      Output& err = outputs_.emplace_back(prefix, stderr, file);
+    for (std::size_t i = 0; i < request_.programs.size(); ++i) {
+      const SimulatedProgram& program = request_.programs[i];
       const std::vector<std::string> environment{preload,
                                                  fmt::format("{}={}", simulate::kMemoryVariable, shared_.path()),
                                                  fmt::format("{}={}", simulate::kNodeVariable, program.node)};
       children_.push_back(std::make_unique<Child>(
-          command_of(program), [&out](std::string_view chunk) { out.take(chunk); }, environment, Fd(),
-          [&err](std::string_view chunk) { err.take(chunk); }));
+          command_of(program),
+          [this, i](std::string_view chunk) { events_.printed(i, SimulationEvents::Stream::out, chunk); }, environment,
+          Fd(), [this, i](std::string_view chunk) { events_.printed(i, SimulationEvents::Stream::error, chunk); }));
     }
   }
 
@@ -222,8 +172,9 @@ class Run {
     const auto begin = Clock::now();
     const auto failed = [this] {
       for (std::size_t i = 0; i < children_.size() && reason_.empty(); ++i) {
-        if (!children_[i]->running() && !children_[i]->succeeded())
-          reason_ = request_.programs[i].title() + ": " + children_[i]->end_text();
+        if (children_[i]->running() || children_[i]->succeeded()) continue;
+        reason_ = request_.programs[i].title() + ": " + children_[i]->end_text();
+        tail_ = children_[i]->tail();
       }
       return !reason_.empty();
     };
@@ -236,7 +187,8 @@ class Run {
         break;
       }
       wait_children(children, Clock::now() + kBetweenLooks, &interrupt_, [&] { return failed() || ended(); });
-      show_progress(begin);
+      events_.progressed(std::chrono::duration<double>(Clock::now() - begin).count(),
+                         to_seconds(Picos(simulation_.now_ps())));
     }
     if (done_ && error_ && reason_.empty()) reason_ = "the simulation failed";
     if (done_ && !error_) wait_children(children, Clock::now() + kPatience, nullptr, ended);
@@ -245,15 +197,6 @@ class Run {
     stop_.request_stop();
     for (Child* child : children) child->signal(SIGTERM);
     for (Child* child : children) child->end(kPatience);
-    if (on_terminal_) rewrite_line(stderr, "");
-  }
-
-  void show_progress(Clock::time_point begin) {
-    if (!on_terminal_) return;
-    const double real_s = std::chrono::duration<double>(Clock::now() - begin).count();
-    const double simulated_s = to_seconds(Picos(simulation_.now_ps()));
-    rewrite_line(stderr, fmt::format("SIMULATED {:.3f} ms in {:.1f} s ({:.0f} times slower)        ", simulated_s * 1e3,
-                                     real_s, simulated_s > 0 ? real_s / simulated_s : 0.0));
   }
 
   Record recorded() {
@@ -280,46 +223,33 @@ class Run {
                      {"silences", simulation_.silences().silent},
                      {"absences", simulation_.silences().blocked},
                      {"threads_without_core", simulation_.silences().without_core}};
+    if (!tail_.empty()) record.result["output_tail"] = tail_;
     recorder_.complete(record, profile_);
     record.environment = make_environment("sim:" + request_.cluster, request_.command_line);
     return record;
   }
 
-  void summarise(const Record& record) const {
-    const double simulated_s = record.result.at("simulated_s");
-    print_format(stderr, "SIMULATED on {}: {:.3f} ms in {:.1f} s; {:.3f} Mops from {:.3f} ms on for {:.3f} ms\n",
-                 request_.cluster, simulated_s * 1e3, real_s_, record.result.at("rate_mops").get<double>(),
-                 record.result.at("window_begin_s").get<double>() * 1e3,
-                 record.result.at("window_s").get<double>() * 1e3);
-    if (simulation_.silences().blocked > 0) {
-      warn(fmt::format("{} times a thread waited for something that is not simulated: repeats may differ",
-                       simulation_.silences().blocked));
-    }
-    if (record.status == RecordStatus::failed) print_error(record.reason);
-    if (record.status == RecordStatus::ok) print_text(stderr, explain(record).limit_sentence() + "\n");
-  }
-
   const SimulateRequest& request_;
+  SimulationEvents& events_;
+  StopSource& interrupt_;
   Profile profile_;
   int nodes_;
-  Interrupt interrupt_;
   Shared shared_;
   std::stop_source stop_;
   simulate::Simulation simulation_;
   Recorder recorder_;
-  std::vector<Output> outputs_;
   std::vector<std::unique_ptr<Child>> children_;
   std::atomic<bool> done_ = false;
   std::exception_ptr error_;
   std::string reason_;
+  std::vector<std::string> tail_;  // of the program that failed
   double real_s_ = 0;
-  bool on_terminal_ = terminal_width(stderr) > 0;
 };
 
 }  // namespace
 
-int simulate_programs(const SimulateRequest& request) {
-  return Run(request).go();
+Record run_programs(const SimulateRequest& request, SimulationEvents& events, StopSource& stop) {
+  return Run(request, events, stop).go();
 }
 
 }  // namespace verbscope
