@@ -46,7 +46,7 @@ std::vector<SimulatedProgram> parse_programs(const std::vector<std::string>& wor
   const auto finish = [&] {
     if (next.arguments.empty()) fail_usage("program {}: expected a program's name", programs.size() + 1);
     programs.push_back(next);
-    next = {.node = static_cast<int>(programs.size()), .folder = {}, .environment = {}, .arguments = {}};
+    next = {.node = static_cast<int>(programs.size()), .arguments = {}};
   };
   for (const std::string& word : words) {
     if (word == kNext) {
