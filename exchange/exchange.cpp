@@ -262,6 +262,13 @@ ExchangeServer::ExchangeServer(int port, Terms terms, std::string secret, const 
       socket_(tcp_listen(address, port)),
       port_(local_port(socket_)) {}
 
+void ExchangeServer::announce() const {
+  if (secret_.empty()) {
+    warn(fmt::format("no secret: anyone who reaches port {} may join; set --secret or VERBSCOPE_SECRET", port_));
+  }
+  print_format(stdout, "listening on port {}\n", port_);
+}
+
 std::vector<Channel> ExchangeServer::accept(int clients, Picos timeout) {
   return ClientAcceptor(socket_, terms_, secret_, clients).receive(Deadline(timeout));
 }

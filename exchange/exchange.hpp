@@ -122,6 +122,8 @@ class ExchangeServer {
   // Listens on `port` of `address`. 0: the system chooses, see port(); "": every address (tcp_listen).
   ExchangeServer(int port, Terms terms, std::string secret, const std::string& address = "");
   int port() const { return port_; }
+  // Prints "listening on port N", which `verbscope run` reads; before it a warning if the secret is empty.
+  void announce() const;
 
   // Waits for `clients` peers and completes the handshake with each, all within `timeout`. Returns them by client
   // number. Drops any other connection with a warning. A client with other terms is an Error; the accepted

@@ -1,11 +1,9 @@
 #include "microbench/run/host_fabric.hpp"
 
 #include <array>
-#include <cstdio>
 
 #include "common/error.hpp"
 #include "common/record.hpp"
-#include "common/terminal.hpp"
 #include "counters/sources.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/prediction.hpp"
@@ -128,13 +126,9 @@ void HostFabric::send_failure(const std::string& reason) {
 }
 
 void ServerFabric::meet_clients(const Plan& plan) {
-  const std::string secret = exchange_secret(options().secret);
-  ExchangeServer exchange(static_cast<int>(options().port), terms(), secret, options().listen);
-  if (secret.empty()) {
-    warn(fmt::format("no secret: anyone who reaches port {} may join; set --secret or VERBSCOPE_SECRET",
-                     exchange.port()));
-  }
-  print_format(stdout, "listening on port {}\n", exchange.port());
+  ExchangeServer exchange(static_cast<int>(options().port), terms(), exchange_secret(options().secret),
+                          options().listen);
+  exchange.announce();
   peers_ = exchange.accept(static_cast<int>(plan.topology.clients), plan.schedule.timeout);
 }
 

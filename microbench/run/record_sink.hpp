@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/record.hpp"
 #include "common/terminal.hpp"
+#include "microbench/bench/option_table.hpp"
+#include "microbench/bench/outcome.hpp"
 
 namespace verbscope {
 
@@ -29,5 +33,16 @@ class RecordSink {
   bool to_stdout_;
   std::optional<ResultsWriter> writer_;
 };
+
+// What a record says of its run besides the outcome.
+struct RunIdentity {
+  std::string benchmark;
+  const std::string& fabric;
+  const OptionTable& table;
+  const std::vector<std::string>& command_line;
+};
+
+// Calls `run` and writes the record of its outcome. If `run` throws, writes a failed record and rethrows.
+Record run_recorded(RecordSink& sink, const RunIdentity& identity, const std::function<Outcome()>& run);
 
 }  // namespace verbscope

@@ -9,7 +9,6 @@
 #include "common/text.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/run/record_sink.hpp"
-#include "microbench/run/report.hpp"
 #include "systems/service/runs.hpp"
 
 namespace verbscope {
@@ -71,27 +70,15 @@ void check(const ServiceOptions& o) {
 }
 
 // Runs the service and writes its record, also if it fails.
-void run_recorded(Service& service, ServiceOptions& options, const std::string& hosts, const OptionTable& table,
-                  const std::vector<std::string>& command_line) {
+void run_service(Service& service, ServiceOptions& options, const std::string& hosts, const OptionTable& table,
+                 const std::vector<std::string>& command_line) {
   RecordSink sink(options.out_json_file);
-  Outcome outcome;
-  const auto write_record = [&] {
-    Record record;
-    record.benchmark = options.name;
-    fill_record(record, outcome, table, make_environment(options.fabric, command_line));
-    sink.write(record);
-    return record;
-  };
-  try {
+  const Record record = run_recorded(sink, {options.name, options.fabric, table, command_line}, [&] {
     options.servers = servers_of(service, hosts);
     check(options);
-    outcome = options.fabric == "verbs" ? run_on_host(service, options) : run_simulated(service, options);
-  } catch (const std::exception& error) {
-    outcome.failure = error.what();
-    if (is_fabric(options.fabric)) write_record();
-    throw;
-  }
-  const std::string text = service.summary(write_record().result);
+    return options.fabric == "verbs" ? run_on_host(service, options) : run_simulated(service, options);
+  });
+  const std::string text = service.summary(record.result);
   if (text.empty() || sink.to_stdout()) return;
   print_text(stdout, text + (is_simulated(options.fabric) ? "simulated time\n" : ""));
 }
@@ -122,7 +109,7 @@ int run_with_arguments(Service& service, int argc, char** argv) {
   }
   options.timeout = timeout.value_or(options.timeout);
   options.rpc.rto = rto.value_or(options.rpc.rto);
-  run_recorded(service, options, hosts, table, {argv, argv + argc});
+  run_service(service, options, hosts, table, {argv, argv + argc});
   return 0;
 }
 
