@@ -11,7 +11,7 @@ struct SimulatedProgram {
   int node = 0;
   std::string folder{};                    // in which it starts; empty: the current one
   std::vector<std::string> environment{};  // "NAME=value"
-  std::vector<std::string> arguments;    // starting with its name
+  std::vector<std::string> arguments;      // starting with its name
 
   // "node1: ib_write_bw".
   std::string title() const;

@@ -1,6 +1,7 @@
 // Runs the real program to its end and captures its output.
 #pragma once
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,12 @@ inline Ran run(std::vector<std::string> arguments, const std::string& program = 
   // Standard output precedes standard error in the tail; failed programs write only the latter.
   if (ran.out.empty() && !child.tail().empty()) ran.err = child.tail().back();
   return ran;
+}
+
+// True if perftest is installed, and the library of `verbscope simulate` built: builds with sanitizers have none.
+inline bool simulates_perftest() {
+  return std::system("command -v ib_write_bw > /dev/null") == 0 &&
+         std::filesystem::exists(VERBSCOPE_BINARY_DIR "/bin/libverbscope_simulate.so");
 }
 
 }  // namespace verbscope

@@ -251,7 +251,7 @@ def streams():
 
 def usage():
     """A mistake on the command line is status 2 and one line that names it."""
-    for program in BENCHMARKS:
+    for program in (*BENCHMARKS, "perftest"):
         for name, words, says in (("unknown", ("--nonsense",), "nonsense"), ("no_value", ("--size",), "size"),
                                   ("text_for_number", ("--size", "many"), "size"), ("negative", ("--size", "-1"), "size"),
                                   ("fabric", ("--fabric", "sim"), "--fabric"), ("cluster", ("--fabric", "sim:none"), "none"),

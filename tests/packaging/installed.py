@@ -34,7 +34,7 @@ def check_record(test, line, benchmark):
 def program_names(source):
     """What the sources declare as benchmarks, and `verbscope`."""
     names = {"verbscope"}
-    rooms = ("lookups/CMakeLists.txt", "microbench/*/CMakeLists.txt", "systems/*/CMakeLists.txt")
+    rooms = ("lookups/CMakeLists.txt", "microbench/*/CMakeLists.txt", "systems/*/CMakeLists.txt", "harness/*/CMakeLists.txt")
     for path in (found for room in rooms for found in source.glob(room)):
         names |= set(re.findall(r"^verbscope_benchmark\((\w+)", path.read_text(), re.MULTILINE))
     return names

@@ -14,18 +14,42 @@ SWEEP = {
 }
 
 
+# A rate and a latency, whose tables the client prints.
+PERFTEST = {
+    "schema": "verbscope.sweep/1",
+    "description": "programs of perftest over soft-RoCE",
+    "benchmark": "perftest",
+    "fabrics": ["verbs"],
+    "fixed": {"size": 32, "iters": 640, "timeout": "60s"},
+    "vary": {"tool": ["ib_write_bw", "ib_send_lat"]},
+}
+
+
 class Harness(BenchmarkTest):
-    def test_run_with_a_hosts_file(self):
+    def run_sweep(self, sweep, host):
+        """The records of the sweep on this host, all of which are good."""
         self.folder.mkdir(parents=True)
-        sweep, hosts, results = self.folder / "sweep.json", self.folder / "hosts.txt", self.folder / "results.jsonl"
-        sweep.write_text(json.dumps(SWEEP))
-        hosts.write_text(f"localhost device={DEVICE}\n")
-        program = Program(self.folder, "verbscope", [BIN / "verbscope", "run", sweep, "--hosts", hosts, "--out", results])
+        file, hosts, results = self.folder / "sweep.json", self.folder / "hosts.txt", self.folder / "results.jsonl"
+        file.write_text(json.dumps(sweep))
+        hosts.write_text(f"{host}\n")
+        program = Program(self.folder, "verbscope", [BIN / "verbscope", "run", file, "--hosts", hosts, "--out", results])
         self.programs.append(program)
         self.assertEqual(program.finish(), 0, program.describe())
         records = [json.loads(line) for line in results.read_text().splitlines()]
-        self.assertEqual([record["config"]["post_list"] for record in records], [1, 4], program.describe())
         for record in records:
             RECORD_VALIDATOR.validate(record)
             self.assertEqual(record["status"], "ok", record)
             self.assertGreater(record["result"]["rate_mops"], 0)
+        return records
+
+    def test_run_with_a_hosts_file(self):
+        records = self.run_sweep(SWEEP, f"localhost device={DEVICE}")
+        self.assertEqual([record["config"]["post_list"] for record in records], [1, 4])
+
+    def test_perftest_as_a_benchmark(self):
+        records = self.run_sweep(PERFTEST, f"localhost device={DEVICE} gid_index=1")
+        self.assertEqual([record["config"]["tool"] for record in records], PERFTEST["vary"]["tool"])
+        for record in records:
+            self.assertEqual((record["config"]["size"], record["config"]["ib_dev"]), (32, DEVICE))
+            self.assertEqual("lat_p50_ns" in record["result"], record["config"]["tool"].endswith("lat"), record)
+            self.assertEqual(record["result"]["clients"][0]["result"]["rate_mops"], record["result"]["rate_mops"])

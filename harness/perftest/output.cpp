@@ -1,0 +1,51 @@
+#include "harness/perftest/output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <string_view>
+
+#include "common/error.hpp"
+#include "harness/import/tool_output.hpp"
+#include "harness/process/child.hpp"
+
+namespace verbscope {
+namespace {
+
+// Last lines of perftest when it gives up, for which a line before them has the reason.
+constexpr std::array<std::string_view, 2> kNoReasons{"Parser function exited with Error",
+                                                     "Couldn't get context for the device"};
+
+std::vector<Imported> rows_of(const std::string& output) {
+  PerftestTable table;
+  std::vector<Imported> rows;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) table.read_line(line, rows);
+  return rows;
+}
+
+}  // namespace
+
+void add_figures(const std::string& tool, const std::vector<std::string>& outputs, Outcome& outcome) {
+  for (const std::string& output : outputs) {
+    const std::vector<Imported> rows = rows_of(output);
+    if (rows.empty()) continue;
+    outcome.config.update(rows.back().record.config);
+    outcome.result.update(rows.back().record.result);
+    return;
+  }
+  fail("{} has printed no row of results", tool);
+}
+
+std::string failure_text(const std::string& end, const std::vector<std::string>& tail) {
+  PerftestTable table;
+  std::vector<Imported> rows;
+  // The table's head may be behind the reason: perftest buffers standard output, but not standard error.
+  const auto is_reason = [&](std::string_view line) {
+    return std::ranges::find(kNoReasons, trimmed(line, " \t")) == kNoReasons.end() && !table.read_line(line, rows);
+  };
+  const auto reason = std::find_if(tail.rbegin(), tail.rend(), is_reason);
+  return reason == tail.rend() ? with_last_line(end, tail) : fmt::format("{}: {}", end, trimmed(*reason, " \t"));
+}
+
+}  // namespace verbscope
