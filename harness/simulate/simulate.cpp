@@ -109,10 +109,6 @@ class Run {
                     stop_.get_token(), [this] { recorder_.look(); }),
         recorder_(simulation_.cluster()) {}
 
-  // The simulated threads of a run that failed have not ended. They use other parts of the simulation.
-  ~Run() {
-    for (int node = 0; node < nodes_; ++node) simulation_.cluster().end_threads(node);
-  }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 

@@ -68,7 +68,10 @@ Simulation::Simulation(SharedMemory& memory, const Profile& profile, const Simul
   cluster_.ask_outside([this](bool stuck) { return ask(stuck); });
 }
 
-Simulation::~Simulation() = default;
+// The simulated threads of a run that failed have not ended. They use other parts of the simulation.
+Simulation::~Simulation() {
+  for (int node = 0; node < options_.nodes; ++node) cluster_.end_threads(node);
+}
 
 void Simulation::run(const std::vector<pid_t>& launched) {
   const OnCore on_core(memory_.core, memory_.cores);
