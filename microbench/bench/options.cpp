@@ -290,7 +290,7 @@ void check_options(const Options& o, bool local) {
   }
   check_qp_settings(o);
   parse_uars(o.uars);
-  parse_ib_port(o.ib_port);
+  selected_port(o);
   parse_cores(o.cores);
   const std::vector<std::string> counters = parse_counters(o.counter_sources, "--counter_sources", o.fabric == "verbs");
   if (is_simulated(o.fabric) && !counters.empty() && counters != std::vector<std::string>{"driver"}) {
@@ -323,8 +323,13 @@ UarChoice parse_uars(const std::string& text) {
   return UarChoice{.shared = *number};
 }
 
-int parse_ib_port(const std::string& text) {
-  return text == "all" ? 0 : parse_int(text, "--ib_port", 1, 255);
+int selected_port(const Options& o) {
+  const int port = o.ib_port == "all" ? 0 : parse_int(o.ib_port, "--ib_port", 1, 255);
+  const std::size_t colon = o.ib_dev.find(':');
+  if (colon == std::string::npos) return port;
+  const int of_device = parse_int(o.ib_dev.substr(colon + 1), "--ib_dev: port", 1, 255);
+  if (port != 0 && port != of_device) fail_usage("--ib_port {}: --ib_dev {} selects another port", port, o.ib_dev);
+  return of_device;
 }
 
 void add_all_sizes(OptionTable& table, bool& all, const std::string& last) {

@@ -123,8 +123,9 @@ struct UarChoice {
 // "default", "exclusive" or an even number from 8 to 512. Throws UsageError.
 UarChoice parse_uars(const std::string& text);
 
-// 0 for "all", else the port's number; throws UsageError.
-int parse_ib_port(const std::string& text);
+// The number of the port that --ib_port or --ib_dev ("mlx5_0:2") selects, 0: every active port. Throws UsageError, also
+// if both select one and they differ.
+int selected_port(const Options& options);
 
 // --all: a point for each of many payloads.
 inline constexpr std::uint32_t kLastOfAll = 1u << 23;  // bytes: the last of perftest's rates

@@ -76,7 +76,7 @@ HostFabric::HostFabric(Benchmark& benchmark, const Options& options, const Optio
       options_(options),
       table_(table),
       provider_(provider),
-      ports_(choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port))),
+      ports_(choose_ports(provider, options)),
       facts_(facts()) {}
 
 FabricFacts HostFabric::facts() const {

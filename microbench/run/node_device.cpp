@@ -28,18 +28,18 @@ std::vector<int> active_ports(Provider& provider, const std::string& name) {
 
 }  // namespace
 
-DevicePorts choose_ports(Provider& provider, const std::string& device, int port) {
+DevicePorts choose_ports(Provider& provider, const Options& options) {
   const std::vector<std::string> found = provider.device_names();
   if (found.empty()) {
     fail("no RDMA device found; --fabric sim:cib runs on a simulated cluster, --fabric null without any device");
   }
-  const std::size_t colon = device.find(':');
-  const std::string name = device.empty() ? found.front() : device.substr(0, colon);
+  const std::string name = options.ib_dev.empty() ? found.front() : options.ib_dev.substr(0, options.ib_dev.find(':'));
   if (std::ranges::find(found, name) == found.end()) {
     fail("no RDMA device \"{}\": found {}", name, fmt::join(found, ", "));
   }
-  if (colon == std::string::npos && port == 0) return {name, active_ports(provider, name)};
-  const Device chosen(provider, colon == std::string::npos ? fmt::format("{}:{}", name, port) : device);
+  const int port = selected_port(options);
+  if (port == 0) return {name, active_ports(provider, name)};
+  const Device chosen(provider, fmt::format("{}:{}", name, port));
   return {name, {chosen.port()}};
 }
 

@@ -23,9 +23,9 @@ struct DevicePorts {
   std::vector<int> ports;  // ascending
 };
 
-// Chooses the ports of a run. `device` is "mlx5_0", "mlx5_0:2" (that port only) or "" (the first device); `port` 0
-// means every active one. Throws Error: no device, no such port, port not active.
-DevicePorts choose_ports(Provider& provider, const std::string& device, int port);
+// The device of --ib_dev, by default the first one, with the selected_port or every active one. Throws Error: no
+// device, no such port, port not active.
+DevicePorts choose_ports(Provider& provider, const Options& options);
 
 // The device that a node runs on.
 struct NodePlace {

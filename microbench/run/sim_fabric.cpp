@@ -21,8 +21,7 @@ FabricFacts sim_facts(const Options& options, const Profile& profile) {
   facts.simulated = true;
   facts.server_cores = facts.client_cores = static_cast<std::uint32_t>(profile.host.cores);
   facts.threads_per_core = static_cast<std::uint32_t>(profile.host.threads_per_core);
-  const int port = parse_ib_port(options.ib_port);
-  facts.ports = port == 0 ? static_cast<std::uint32_t>(profile.wire.ports) : 1;
+  facts.ports = selected_port(options) == 0 ? static_cast<std::uint32_t>(profile.wire.ports) : 1;
   facts.max_inline = static_cast<std::uint32_t>(profile.wire.max_inline.value);
   facts.default_clients = static_cast<std::uint32_t>(receivers_needed(profile));
   return facts;
@@ -112,7 +111,7 @@ NodePlace SimFabric::place_of(std::size_t node, const Plan& plan) {
   if (asks_for_driver(options_.counter_sources)) {
     counters_.emplace_back(provider, driver::facts_of(profile_.wire), false);
   }
-  const DevicePorts ports = choose_ports(provider, options_.ib_dev, parse_ib_port(options_.ib_port));
+  const DevicePorts ports = choose_ports(provider, options_);
   const UarChoice uars = parse_uars(options_.uars);
   return {&provider,    ports.device, ports.ports, options_.gid_index,
           options_.mtu, false,        false,       node == 0 ? uars : client_uars(uars, plan),
