@@ -40,15 +40,20 @@ constexpr bool requests_builder(const ibv_qp_init_attr_ex& attr) {
   return (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
 }
 
+// The flags of ibv_create_qp_ex, IBV_QP_CREATE_*.
+constexpr std::uint32_t create_flags(const ibv_qp_init_attr_ex& attr) {
+  return (attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? attr.create_flags : 0;
+}
+
 // Checks what ibv_create_qp_ex has beyond ibv_create_qp. `operations`: the send operations of the QP's transport, as
-// IBV_QP_EX_WITH_*. Returns 0, EINVAL (no PD, or for IBV_QPT_XRC_RECV no XRC domain) or EOPNOTSUPP (an attribute that
-// the device does not support, or another operation).
-constexpr int check_extensions(const ibv_qp_init_attr_ex& attr, std::uint64_t operations) {
+// IBV_QP_EX_WITH_*; `flags`: the create_flags that the device supports. Returns 0, EINVAL (no PD, or for
+// IBV_QPT_XRC_RECV no XRC domain) or EOPNOTSUPP (another attribute, operation or flag).
+constexpr int check_extensions(const ibv_qp_init_attr_ex& attr, std::uint64_t operations, std::uint32_t flags) {
   const std::uint32_t needed = attr.qp_type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
   const std::uint32_t known = needed | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
   if ((attr.comp_mask & needed) == 0) return EINVAL;
   if ((attr.comp_mask & ~known) != 0) return EOPNOTSUPP;
-  if ((attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr.create_flags != 0) return EOPNOTSUPP;
+  if ((create_flags(attr) & ~flags) != 0) return EOPNOTSUPP;
   return requests_builder(attr) && (attr.send_ops_flags & ~operations) != 0 ? EOPNOTSUPP : 0;
 }
 

@@ -162,14 +162,16 @@ ibv_qp* SimProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
   // Work on the keys of memory windows, on RC.
   constexpr std::uint64_t kKeyWork = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
   const std::uint64_t operations = send_operations(attr->qp_type) | (attr->qp_type == IBV_QPT_RC ? kKeyWork : 0);
-  const int refusal = check_extensions(*attr, operations);
+  const int refusal = check_extensions(*attr, operations, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
   if (refusal != 0) return no_object(refusal);
   if (attr->qp_type == IBV_QPT_XRC_RECV) {
     return create_xrc_target(*static_cast<SimXrcd*>(attr->xrcd), attr->qp_context);
   }
   ibv_qp_init_attr plain = without_extensions(*attr);
   ibv_qp* const qp = create_qp(attr->pd, &plain);
-  if (qp != nullptr && requests_builder(*attr)) {
+  if (qp == nullptr) return nullptr;
+  as_sim(qp).blocks_own_multicast = (create_flags(*attr) & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) != 0;
+  if (requests_builder(*attr)) {
     RequestBuilder& builder = *builders_.emplace_back(std::make_unique<RequestBuilder>());
     builder.qp_base = *qp;  // a copy, for reading
     offer(builder, attr->send_ops_flags, *qp, as_sim(qp).caps, &post_send_all);

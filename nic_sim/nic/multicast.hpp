@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -17,6 +18,8 @@ class MulticastGroups {
   // As ConnectX-3 (ibv_devinfo -v: max_mcast_grp, max_mcast_qp_attach).
   static constexpr std::size_t kMaxGroups = 8192;
   static constexpr std::size_t kMaxQps = 248;  // of a group
+
+  explicit MulticastGroups(std::uint32_t node) : node_(node) {}
 
   // 0, also if the QP is attached already, or ENOMEM.
   int attach(const MulticastGroup& group, SimQp& qp) {
@@ -48,7 +51,13 @@ class MulticastGroups {
     return known == groups_.end() ? none_ : known->second;
   }
 
+  // True if a member gets the packet: false for its own one, if it blocks those (IBV_QP_CREATE_BLOCK_SELF_MCAST_LB).
+  bool reaches(const SimQp& member, const Packet& packet) const {
+    return !member.blocks_own_multicast || packet.source_qp != member.qp_num || packet.source_node != node_;
+  }
+
  private:
+  std::uint32_t node_;
   std::map<MulticastGroup, std::vector<SimQp*>> groups_;
   std::vector<SimQp*> none_;
 };

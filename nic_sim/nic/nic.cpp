@@ -23,6 +23,7 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       bus_(engine_, profile, seed),
       shared_lines_(profile.host),
       qps_(first_qp_number(profile.wire.link_type, node)),
+      groups_(node),
       contexts_(engine_, bus_, profile.nic, counts_, seed ^ 2),
       memory_(profile.nic, counts_, seed ^ 3),
       congestion_(engine_, fabric_, packets_, profile, ethernet_counts_, node),

@@ -258,6 +258,7 @@ struct QpSettings {
 // libibverbs' locks, and at the end. Simulations of many QPs are limited by memory accesses.
 struct alignas(64) SimQp : ibv_qp {
   ibv_qp_cap caps;
+  bool blocks_own_multicast = false;  // its datagrams to groups do not come back to it
   SpinLock* doorbell_lock = nullptr;  // of its doorbell register; null: no other QP uses it
   DriverLock lock;                    // of posts to its send queue
   ibv_qp_ex* builder = nullptr;       // for a QP created for ibv_wr_*

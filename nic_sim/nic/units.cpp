@@ -104,11 +104,12 @@ ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, Pac
       units_(static_cast<std::size_t>(units)),
       idle_(units) {}
 
-// Each QP that is attached to the packet's group gets a copy, which is no longer in the input buffer.
+// Each QP that the packet's group reaches gets a copy, which is no longer in the input buffer.
 bool ReceivingUnits::receive_for_group(Packet& packet) {
   if (packet.target_qp != kMulticastQp || !is_multicast(packet)) return accept(nullptr, packet);
   bool joined_line = false;
   for (const SimQp* qp : groups_.members(packet)) {
+    if (!groups_.reaches(*qp, packet)) continue;
     Packet& copy = pool_.copy_of(packet);
     copy.target_qp = qp->qp_num;
     copy.wire_bytes = 0;

@@ -158,7 +158,7 @@ TEST_F(Multicast, CarriesWholePacketsAndImmediateData) {
   EXPECT_TRUE(has_pattern(b.memory(kGrhBytes), length, 3));
 }
 
-// ibv_create_qp_ex(3): only IBV_QP_CREATE_BLOCK_SELF_MCAST_LB prevents it.
+// ibv_create_qp_ex(3): IBV_QP_CREATE_BLOCK_SELF_MCAST_LB prevents it (below).
 TEST_F(Multicast, ReachesTheSenderIfItIsAttached) {
   ibv_qp* qp = make_member(a, group);
   recv(qp, {room(a, 0, 8)}, 4);
@@ -168,6 +168,51 @@ TEST_F(Multicast, ReachesTheSenderIfItIsAttached) {
   EXPECT_EQ(wc.wr_id, 4u);
   EXPECT_EQ(wc.src_qp, qp->qp_num);
   EXPECT_EQ(a.word(kGrhBytes), 77u);
+}
+
+class MulticastWithoutLoopback : public Multicast {
+ protected:
+  ibv_cq* cq = a.make_cq(16);  // of the RECVs of `qp`
+  ibv_qp* qp = nullptr;        // attached to the group
+
+  void SetUp() override {
+    Multicast::SetUp();
+    if (IsSkipped()) return;
+    ibv_qp_init_attr_ex attr = extended_attributes(a, IBV_QPT_UD, {.recv_cq = cq});
+    attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    attr.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+    qp = a.verbs().create_qp_ex(a.context(), &attr);
+    VERBSCOPE_NEEDS(qp != nullptr, "blocking the loopback of multicast");
+    a.keep(qp, "QP", &Provider::destroy_qp);
+    ASSERT_EQ(bring_up(a, qp, a, 0), 0);
+    keep_attached(a, qp, group);
+  }
+};
+
+TEST_F(MulticastWithoutLoopback, ReachesOthersOnly) {
+  recv(qp, {room(a, 0, 8)}, 1);
+  recv(make_member(a, group), {room(a, 64, 8)}, 2);
+  recv(make_member(b, group), {room(b, 0, 8)}, 3);
+  send(qp, to_group(a.sge(65536, 8), make_ah(a, group)));
+  EXPECT_EQ(await_success(a.recv_cq(), "the datagram at another QP of its device").wr_id, 2u);
+  EXPECT_EQ(await_success(b.recv_cq(), "the datagram at another device").wr_id, 3u);
+  EXPECT_TRUE(poll(cq).empty());
+}
+
+TEST_F(MulticastWithoutLoopback, ComesFromOtherSenders) {
+  for (std::uint64_t id = 0; id < 2; ++id) recv(qp, {room(a, id * 64, 8)}, id);
+  ibv_qp* near = make_datagram_qp(a);
+  ibv_qp* far = make_datagram_qp(b);
+  send(near, to_group(a.sge(65536, 8), make_ah(a, group)));
+  EXPECT_EQ(await_success(cq, "a datagram of the same device").src_qp, near->qp_num);
+  send(far, to_group(b.sge(65536, 8), make_ah(b, group)));
+  EXPECT_EQ(await_success(cq, "a datagram of another device").src_qp, far->qp_num);
+}
+
+TEST_F(MulticastWithoutLoopback, DatagramsToTheQpItselfCome) {
+  recv(qp, {room(a, 0, 8)}, 4);
+  send(qp, {.sges = {a.sge(65536, 8)}, .ah = a.make_ah(a, true), .qpn = qp->qp_num});
+  EXPECT_EQ(await_success(cq, "a datagram to the own QP").wr_id, 4u);
 }
 
 TEST_F(Multicast, KeepsTheOrderOfItsSender) {

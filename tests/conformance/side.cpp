@@ -68,16 +68,8 @@ ibv_qp* Side::make_qp(ibv_qp_type type, const QpAsk& ask) {
 }
 
 ibv_qp* Side::make_qp_ex(ibv_qp_type type, std::uint64_t operations, const QpAsk& ask) {
-  const ibv_qp_init_attr plain = init_attributes(*this, type, ask);
-  ibv_qp_init_attr_ex attr{};
-  attr.send_cq = plain.send_cq;
-  attr.recv_cq = plain.recv_cq;
-  attr.srq = plain.srq;
-  attr.cap = plain.cap;
-  attr.qp_type = type;
-  attr.sq_sig_all = plain.sq_sig_all;
-  attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  attr.pd = ask.pd == nullptr ? pd_ : ask.pd;
+  ibv_qp_init_attr_ex attr = extended_attributes(*this, type, ask);
+  attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   attr.send_ops_flags = operations;
   return keep(provider_.create_qp_ex(context(), &attr), "QP with the builder interface", &Provider::destroy_qp);
 }
@@ -95,6 +87,20 @@ ibv_qp_init_attr init_attributes(const Side& side, ibv_qp_type type, const QpAsk
   attr.cap = ask.cap;
   attr.qp_type = type;
   attr.sq_sig_all = ask.signal_all ? 1 : 0;
+  return attr;
+}
+
+ibv_qp_init_attr_ex extended_attributes(const Side& side, ibv_qp_type type, const QpAsk& ask) {
+  const ibv_qp_init_attr plain = init_attributes(side, type, ask);
+  ibv_qp_init_attr_ex attr{};
+  attr.send_cq = plain.send_cq;
+  attr.recv_cq = plain.recv_cq;
+  attr.srq = plain.srq;
+  attr.cap = plain.cap;
+  attr.qp_type = type;
+  attr.sq_sig_all = plain.sq_sig_all;
+  attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+  attr.pd = ask.pd == nullptr ? side.pd() : ask.pd;
   return attr;
 }
 

@@ -113,6 +113,8 @@ class Side {
 
 // The attributes of create_qp for `ask` on `side`.
 ibv_qp_init_attr init_attributes(const Side& side, ibv_qp_type type, const QpAsk& ask);
+// Those of create_qp_ex, with the PD only of what may be added.
+ibv_qp_init_attr_ex extended_attributes(const Side& side, ibv_qp_type type, const QpAsk& ask);
 
 // The address of one side for packets of the other; `global` asks for a GRH where it can be left out (InfiniBand).
 ibv_ah_attr path_between(const Side& from, const Side& to, bool global = false);

@@ -286,7 +286,7 @@ ibv_qp* NullProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 }
 
 ibv_qp* NullProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
-  const int error = check_extensions(*attr, send_operations(attr->qp_type));
+  const int error = check_extensions(*attr, send_operations(attr->qp_type), 0);
   if (error != 0) return no_object(error);
   ibv_qp_init_attr plain = without_extensions(*attr);
   ibv_qp* const qp = create_qp(attr->pd, &plain);
