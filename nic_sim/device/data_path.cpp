@@ -8,6 +8,7 @@
 
 #include "nic_sim/nic/nic.hpp"
 #include "nic_sim/nic/send_layout.hpp"
+#include "nic_sim/nic/windows.hpp"
 #include "verbs/ibv_codes.hpp"
 #include "verbs/sge_walk.hpp"
 #include "wire/doorbell.hpp"
@@ -216,13 +217,13 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
   write_batch(qp, thread, first, last_size);
 }
 
-// Requests on the keys of memory windows, which few programs post: RC only. Windows have no local access: drivers
-// accept the flag (rdma-core 44, tests/test_mr.py, binds with it).
+// Requests on the keys of memory windows, which few programs post. Windows have no local access: drivers accept the
+// flag (rdma-core 44, tests/test_mr.py, binds with it).
 [[gnu::noinline]] int check_key_request(const SimQp& qp, const ibv_send_wr& wr, std::uint64_t length,
                                         std::uint64_t ahead) {
   constexpr unsigned kAccess =
       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-  if (qp.transport != Transport::rc) return EINVAL;
+  if (!has_key_work(qp.qp_type)) return EINVAL;
   if (wr.opcode == IBV_WR_SEND_WITH_INV) return check_send(qp, wr, Verb::send, length, ahead, true);
   const bool binds = wr.opcode == IBV_WR_BIND_MW;
   if (!binds && wr.opcode != IBV_WR_LOCAL_INV) return EINVAL;

@@ -9,6 +9,7 @@
 #include "nic_sim/device/provider.hpp"
 #include "nic_sim/link/addresses.hpp"
 #include "nic_sim/nic/send_layout.hpp"
+#include "nic_sim/nic/windows.hpp"
 #include "verbs/endpoint.hpp"
 #include "verbs/ibv_codes.hpp"
 #include "verbs/qp_rules.hpp"
@@ -159,9 +160,9 @@ SimQp& SimProvider::add_qp(const ibv_qp_init_attr& attr, Transport transport, ib
 }
 
 ibv_qp* SimProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
-  // Work on the keys of memory windows, on RC.
+  // Work on the keys of memory windows.
   constexpr std::uint64_t kKeyWork = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
-  const std::uint64_t operations = send_operations(attr->qp_type) | (attr->qp_type == IBV_QPT_RC ? kKeyWork : 0);
+  const std::uint64_t operations = send_operations(attr->qp_type) | (has_key_work(attr->qp_type) ? kKeyWork : 0);
   const int refusal = check_extensions(*attr, operations, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
   if (refusal != 0) return no_object(refusal);
   if (attr->qp_type == IBV_QPT_XRC_RECV) {

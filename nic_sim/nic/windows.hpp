@@ -10,6 +10,11 @@
 
 namespace verbscope::sim {
 
+// True if such work can be posted to QPs of this type.
+constexpr bool has_key_work(ibv_qp_type type) {
+  return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
+}
+
 // Executes the key work of `wqe`. Returns the status of its completion.
 ibv_wc_status perform_key_work(HostMemory& memory, SimQp& qp, const SendWqe& wqe);
 

@@ -24,36 +24,14 @@ class SecondType : public Windows {
       EXPECT_EQ(b.destroy(mw), 0);
     }
   }
-  int bind(const ibv_mw_bind_info& info) {
-    ibv_send_wr wr{};
-    wr.opcode = IBV_WR_BIND_MW;
-    wr.send_flags = IBV_SEND_SIGNALED;
-    wr.bind_mw.mw = mw;
-    wr.bind_mw.rkey = key;
-    wr.bind_mw.bind_info = info;
-    return post_one(pair.b, wr);
-  }
+  int bind(const ibv_mw_bind_info& info) { return post_bind(pair.b, mw, key, info); }
   void bind_and_wait() {
     ASSERT_EQ(bind(range()), 0);
     EXPECT_EQ(await_success(b.send_cq(), "a bind").opcode, IBV_WC_BIND_MW);
   }
-  int invalidate(std::uint32_t of) {
-    ibv_send_wr wr{};
-    wr.opcode = IBV_WR_LOCAL_INV;
-    wr.send_flags = IBV_SEND_SIGNALED;
-    wr.invalidate_rkey = of;
-    return post_one(pair.b, wr);
-  }
-  // A SEND from a to b that invalidates a key of b.
+  int invalidate(std::uint32_t of) { return post_invalidate(pair.b, of); }
   void send_invalidating(std::uint32_t of, std::uint32_t bytes = 8) {
-    ibv_sge piece = a.sge(0, bytes);
-    ibv_send_wr wr{};
-    wr.opcode = IBV_WR_SEND_WITH_INV;
-    wr.send_flags = IBV_SEND_SIGNALED;
-    wr.sg_list = &piece;
-    wr.num_sge = 1;
-    wr.invalidate_rkey = of;
-    EXPECT_EQ(post_one(pair.a, wr), 0);
+    EXPECT_EQ(post_invalidating_send(pair.a, of, bytes), 0);
   }
 };
 

@@ -11,7 +11,7 @@
 
 namespace verbscope::conformance {
 
-class Xrc : public Rig {
+class Xrc : public virtual Rig {
  protected:
   ibv_xrcd* domain = nullptr;
 
