@@ -1,7 +1,9 @@
 // test_conformance [--fabric=sim:cib|verbs|verbs:DEVICE] [GoogleTest's options]: verbs behaviour
 // (docs/verbs-conformance.md).
 #include <gtest/gtest.h>
+#include <infiniband/verbs.h>
 
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -26,6 +28,10 @@ int main(int argc, char** argv) {
       return 2;
     }
     fabric = word.substr(kOption.size());
+  }
+  if (const int error = ibv_fork_init(); error != 0) {  // before any memory is registered: fork_test.cpp
+    std::cerr << "ibv_fork_init: " << std::strerror(error) << '\n';
+    return 2;
   }
   try {
     return verbscope::conformance::run_on(
