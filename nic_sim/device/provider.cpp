@@ -152,14 +152,21 @@ int SimProvider::destroy_ah(ibv_ah* ah) {
   return 0;
 }
 
+void SimProvider::await_command() {
+  spend_on_registration(0, 0);
+  if (nic_.running_thread() != nullptr) nic_.running_thread()->sync();
+}
+
 // As the kernel, which refuses a group that is none, and to detach a QP that is not attached (ib_attach_mcast,
 // ib_uverbs_detach_mcast).
 int SimProvider::attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
+  await_command();
   const auto group = group_of(nic_.profile().wire.link_type, *gid, lid);
   return group && qp->qp_type == IBV_QPT_UD ? nic_.groups().attach(*group, as_sim(qp)) : EINVAL;
 }
 
 int SimProvider::detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
+  await_command();
   const auto group = group_of(nic_.profile().wire.link_type, *gid, lid);
   return group && nic_.groups().detach(*group, as_sim(qp)) ? 0 : EINVAL;
 }

@@ -104,6 +104,8 @@ class SimProvider : public Provider {
   std::optional<Path> resolve(const ibv_ah_attr& attr) const;
   // Charges the running thread for registering memory, or for another command if `length` is 0.
   void spend_on_registration(std::uint64_t begin, std::size_t length);
+  // Charges the running thread for a command to the adapter, which goes on with its work meanwhile.
+  void await_command();
   // Drops the asynchronous events of an object that is destroyed.
   static void forget_events(ibv_context& context, const void* object);
   bool acceptable(const ibv_qp_attr& attr, int mask) const;

@@ -74,8 +74,7 @@ ibv_cq_ex* SimProvider::create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* 
 
 // A command to the adapter, as a registration: completions arrive meanwhile.
 int SimProvider::resize_cq(ibv_cq* cq, int entries) {
-  spend_on_registration(0, 0);
-  if (nic_.running_thread() != nullptr) nic_.running_thread()->sync();
+  await_command();
   if (!may_have_entries(entries) || as_sim(cq).waiting() > static_cast<std::uint64_t>(entries)) return EINVAL;
   cq->cqe = places_for(entries);
   return 0;

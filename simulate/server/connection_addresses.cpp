@@ -2,6 +2,7 @@
 
 #include <endian.h>
 #include <netinet/in.h>
+#include <rdma/rdma_cma.h>
 
 #include <algorithm>
 #include <cstring>
@@ -99,6 +100,19 @@ bool is_any(const CmAddress& address) {
   }
 }
 
+bool is_multicast(const CmAddress& address) {
+  switch (address.ss_family) {
+    case AF_INET:
+      return IN_MULTICAST(ntohl(as<sockaddr_in>(address).sin_addr.s_addr));
+    case AF_INET6: {
+      const in6_addr& ip = as<sockaddr_in6>(address).sin6_addr;
+      return IN6_IS_ADDR_MULTICAST(&ip) || IN_MULTICAST(mapped(ip).value_or(0));
+    }
+    default:
+      return gid_in(address).raw[0] == 0xff;
+  }
+}
+
 std::uint8_t CmNetwork::gid_index() const {
   const auto found = std::ranges::find(sim::kRoceGids, sim::GlobalHeader::ipv4);
   return facts(link).ethernet ? static_cast<std::uint8_t>(found - sim::kRoceGids.begin()) : std::uint8_t{0};
@@ -142,6 +156,35 @@ CmAddress CmNetwork::address_of(sa_family_t family, std::uint32_t node, std::uin
   }
   set_port(address, port);
   return address;
+}
+
+ibv_gid CmNetwork::group_gid(const CmAddress& address, std::uint16_t port_space) const {
+  if (address.ss_family == AF_IB) return gid_in(address);
+  ibv_gid gid{};
+  const bool ipv4 = address.ss_family == AF_INET;
+  const in_addr& ip4 = as<sockaddr_in>(address).sin_addr;
+  const in6_addr& ip6 = as<sockaddr_in6>(address).sin6_addr;
+  const bool assigned = !ipv4 && (ntohl(ip6.s6_addr32[0]) & 0xfff0ffff) == 0xff10a01b;  // by the subnet administrator
+  if (!ipv4 && (assigned || facts(link).ethernet)) {
+    std::memcpy(gid.raw, &ip6, sizeof ip6);
+    return gid;
+  }
+  if (ipv4) std::memcpy(gid.raw + 12, &ip4, sizeof ip4);
+  if (facts(link).ethernet) {
+    gid.raw[10] = gid.raw[11] = 0xff;
+    return gid;
+  }
+  gid.raw[0] = 0xff;
+  gid.raw[1] = 0x12;  // transient, link-local as the broadcast group of IPoIB
+  gid.raw[2] = ipv4 ? 0x40 : 0x60;
+  gid.raw[3] = port_space == RDMA_PS_UDP ? 0x01 : 0x1b;
+  gid.raw[4] = gid.raw[5] = 0xff;  // P_Key
+  if (ipv4) {
+    gid.raw[12] &= 0x0f;
+  } else {
+    std::memcpy(gid.raw + 6, ip6.s6_addr + 6, 10);
+  }
+  return gid;
 }
 
 }  // namespace verbscope::simulate

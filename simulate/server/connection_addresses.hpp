@@ -33,6 +33,8 @@ inline constexpr std::uint16_t kLastPort = 60999;
 
 // 0.0.0.0, :: or a zero GID.
 bool is_any(const CmAddress& address);
+// An address of a multicast group.
+bool is_multicast(const CmAddress& address);
 
 // What names the nodes of a cluster.
 struct CmNetwork {
@@ -46,6 +48,9 @@ struct CmNetwork {
   // The node of an address, as `own_node` sees it; none if there is no such node.
   std::optional<std::uint32_t> node_of(const CmAddress& address, std::uint32_t own_node) const;
   CmAddress address_of(sa_family_t family, std::uint32_t node, std::uint16_t port) const;
+  // The GID of a multicast group. IP addresses are mapped as Linux does: on InfiniBand by RFC 4391, section 4, where
+  // groups of RDMA_PS_UDP have a signature of their own (cma_set_mgid); on RoCE the address itself (cma_iboe_set_mgid).
+  ibv_gid group_gid(const CmAddress& address, std::uint16_t port_space) const;
 };
 
 }  // namespace verbscope::simulate

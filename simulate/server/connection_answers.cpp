@@ -33,13 +33,29 @@ struct Path {
   std::uint8_t hop_limit;
 };
 
+// A group that the identifier has not joined has the GID of IPoIB's neighbours.
+ibv_gid gid_of_peer(const CmId& id, const CmDevice& device) {
+  return id.to_group() ? device.network.group_gid(id.to, RDMA_PS_IPOIB) : device.network.gid(id.peer_node);
+}
+
 Path path_of(const CmId& id, const CmDevice& device) {
   const auto lid = [&device](std::uint32_t node) { return ethernet(device) ? __be16{0} : htobe16(sim::lid_of(node)); };
-  return {.to = device.network.gid(id.peer_node),
+  return {.to = gid_of_peer(id, device),
           .from = device.network.gid(id.node),
-          .to_lid = lid(id.peer_node),
+          .to_lid = id.to_group() ? __be16{0} : lid(id.peer_node),
           .from_lid = lid(id.node),
           .hop_limit = ethernet(device) ? kHopLimit : std::uint8_t{0}};
+}
+
+ib_uverbs_ah_attr global_path(const ibv_gid& gid, std::uint16_t lid, const CmDevice& device) {
+  ib_uverbs_ah_attr attr{};
+  attr.port_num = kPort;
+  attr.dlid = lid;
+  attr.is_global = 1;
+  std::memcpy(attr.grh.dgid, gid.raw, sizeof attr.grh.dgid);
+  attr.grh.sgid_index = device.network.gid_index();
+  attr.grh.hop_limit = ethernet(device) ? kHopLimit : std::uint8_t{0};
+  return attr;
 }
 
 // Connections that this side may begin or has begun take attributes of the request; others only the state.
@@ -110,8 +126,11 @@ ucma_abi_query_addr_resp query_gids(const CmId& id, const CmDevice& device) {
   answer.src_addr.ss_family = answer.dst_addr.ss_family = AF_IB;
   if (!id.on_device) return answer;
   answer.src_addr = device.network.address_of(AF_IB, id.node, port_of(id.from));
-  if (id.state >= CmState::address_resolved && id.state != CmState::listening)
+  if (id.state >= CmState::address_resolved && id.state != CmState::listening) {
     answer.dst_addr = device.network.address_of(AF_IB, id.peer_node, port_of(id.to));
+    const ibv_gid gid = gid_of_peer(id, device);
+    std::memcpy(reinterpret_cast<sockaddr_ib&>(answer.dst_addr).sib_addr.sib_raw, gid.raw, sizeof gid.raw);
+  }
   return answer;
 }
 
@@ -168,16 +187,17 @@ std::vector<std::byte> query_path(const CmId& id, const CmDevice& device) {
 
 ib_uverbs_ah_attr path_to_peer(const CmId& id, const CmDevice& device) {
   const Path path = path_of(id, device);
-  ib_uverbs_ah_attr attr{};
-  attr.port_num = kPort;
-  attr.dlid = be16toh(path.to_lid);
-  if (!ethernet(device)) return attr;
-  attr.is_global = 1;
-  std::memcpy(attr.grh.dgid, path.to.raw, sizeof attr.grh.dgid);
-  attr.grh.sgid_index = device.network.gid_index();
-  attr.grh.hop_limit = path.hop_limit;
+  ib_uverbs_ah_attr attr = global_path(path.to, be16toh(path.to_lid), device);
   attr.grh.traffic_class = id.type_of_service;
+  if (!ethernet(device)) {
+    attr.is_global = 0;
+    attr.grh = {};
+  }
   return attr;
+}
+
+ib_uverbs_ah_attr path_to_group(const CmMembership& membership, const CmDevice& device) {
+  return global_path(membership.gid, membership.lid, device);
 }
 
 int init_qp_attributes(const CmId& id, const CmDevice& device, std::uint32_t state, ib_uverbs_qp_attr& attr) {

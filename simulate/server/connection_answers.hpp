@@ -29,5 +29,6 @@ std::vector<std::byte> query_path(const CmId& id, const CmDevice& device);
 // The attributes with which the QP of a connection enters `state`. Returns an errno.
 int init_qp_attributes(const CmId& id, const CmDevice& device, std::uint32_t state, ib_uverbs_qp_attr& attr);
 ib_uverbs_ah_attr path_to_peer(const CmId& id, const CmDevice& device);
+ib_uverbs_ah_attr path_to_group(const CmMembership& membership, const CmDevice& device);
 
 }  // namespace verbscope::simulate

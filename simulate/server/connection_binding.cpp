@@ -92,8 +92,8 @@ int ConnectionManager::resolve_address(CmId& id, std::span<const std::byte> from
   enter(id, CmState::resolving_address);
   const auto node = network_.node_of(*target, id.node);
   Message message{.kind = Kind::address_resolved, .to = id.number, .changes = id.changes};
-  if (node) {
-    id.peer_node = *node;
+  if (node || id.to_group()) {
+    id.peer_node = node.value_or(id.node);
     send(message, 2 * one_way_);
   } else {
     message.status = -ETIMEDOUT;  // nobody answers
@@ -103,7 +103,7 @@ int ConnectionManager::resolve_address(CmId& id, std::span<const std::byte> from
 }
 
 int ConnectionManager::resolve_route(CmId& id) {
-  if (id.state != CmState::address_resolved) return EINVAL;
+  if (id.state != CmState::address_resolved || id.to_group()) return EINVAL;
   enter(id, CmState::resolving_route);
   send({.kind = Kind::route_resolved, .to = id.number, .changes = id.changes}, 2 * one_way_);
   return 0;

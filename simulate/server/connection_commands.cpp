@@ -103,6 +103,7 @@ int ConnectionManager::get_event(const Command& command) {
   CmId& id = *find(event->id);
   ++id.reported;
   if (event->request != 0) ++id.backlog;
+  if (event->membership != 0) ++memberships_.at(event->membership).reported;
   return command.answer(cmd.response, std::as_bytes(std::span(&event->answer, 1)), 0);
 }
 

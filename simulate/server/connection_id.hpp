@@ -57,6 +57,7 @@ struct CmEvent {
   std::uint32_t id;       // the identifier that counts it as reported
   std::uint32_t request;  // the new identifier of a connection request; else 0
   ucma_abi_event_resp answer;
+  std::uint32_t membership = 0;  // the membership that counts it as well; 0: none
 };
 
 struct CmFile {
@@ -65,6 +66,15 @@ struct CmFile {
   const Process* owner;
   bool open = true;
   sim::EventQueue<CmEvent> events;
+};
+
+// An identifier's membership in a multicast group.
+struct CmMembership {
+  std::uint32_t id;
+  std::uint64_t uid;  // by which the program knows it
+  ibv_gid gid;
+  std::uint16_t lid;           // 0 on Ethernet
+  std::uint32_t reported = 0;  // events that the program has got
 };
 
 struct CmId {
@@ -106,6 +116,7 @@ struct CmId {
   bool own_family_only = false;
 
   bool datagram() const { return qp_type == IBV_QPT_UD; }
+  bool to_group() const { return to.ss_family != 0 && is_multicast(to); }
   std::uint8_t request_data() const {
     const std::uint8_t all = datagram() ? kDatagramRequestData : kRequestData;
     return to.ss_family == AF_IB ? all : static_cast<std::uint8_t>(all - kAddressHeader);

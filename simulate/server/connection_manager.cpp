@@ -209,8 +209,9 @@ int ConnectionManager::execute(const Command& command) {
       return migrate(command);
     case UCMA_CMD_JOIN_IP_MCAST:
     case UCMA_CMD_JOIN_MCAST:
+      return join_group(command);
     case UCMA_CMD_LEAVE_MCAST:
-      return EOPNOTSUPP;
+      return leave_group(command);
     case UCMA_CMD_GET_OPTION:  // Linux has none
     default:
       return command.head.cmd > UCMA_CMD_JOIN_MCAST ? EINVAL : ENOSYS;
@@ -278,6 +279,7 @@ std::uint32_t ConnectionManager::destroy(std::uint32_t number) {
       break;
   }
   stop_timer(id);
+  std::erase_if(memberships_, [number](const auto& entry) { return entry.second.id == number; });
   const std::uint32_t reported = id.reported;
   ids_.erase(number);
   return reported;

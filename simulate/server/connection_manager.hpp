@@ -72,12 +72,13 @@ class ConnectionManager {
     disconnect,
     disconnect_reply,
     datagram_reply,
+    joined,   // a group
     give_up,  // nobody has answered
     end_time_wait
   };
   struct Message {
     Kind kind;
-    std::uint32_t to;  // an identifier; 0: the listener that the sender names
+    std::uint32_t to;  // an identifier; 0: the listener that the sender names. joined: a membership
     std::uint32_t from = 0;
     std::uint32_t changes = 0;  // of the sender's state, when it was sent
     int status = 0;
@@ -104,6 +105,13 @@ class ConnectionManager {
   int set_option(const Command& command);
   int notify(CmId& id, std::uint32_t event);
   int migrate(const Command& command);
+  // Of multicast groups, in connection_groups.cpp.
+  int join_group(const Command& command);
+  int join_group(const Command& command, std::uint32_t id, std::uint64_t uid, std::uint64_t response,
+                 const std::optional<CmAddress>& address);
+  int leave_group(const Command& command);
+  std::uint16_t lid_of_group(const ibv_gid& gid) const;
+  void receive_joined(std::uint32_t membership);
 
   // The identifier of this number in this file; null if it has none.
   CmId* find(const CmFile& file, std::uint32_t number);
@@ -150,6 +158,8 @@ class ConnectionManager {
   std::deque<std::unique_ptr<CmFile>> files_;
   std::map<std::uint32_t, CmId> ids_;
   std::uint32_t last_id_ = 0;
+  std::map<std::uint32_t, CmMembership> memberships_;
+  std::uint32_t last_membership_ = 0;
   std::map<std::uint64_t, Message> messages_;
   std::uint64_t last_message_ = 0;
   std::vector<std::uint16_t> next_port_;  // of each node, to bind to where the program names none

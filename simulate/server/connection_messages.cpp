@@ -49,6 +49,7 @@ void ConnectionManager::deliver(void* manager, std::uint64_t number) {
 void ConnectionManager::deliver(const Message& message) {
   if (message.kind == Kind::request) return receive_request(message);
   if (message.kind == Kind::disconnect) return receive_disconnect(message);
+  if (message.kind == Kind::joined) return receive_joined(message.to);
   CmId* const id = find(message.to);
   if (id == nullptr) return;  // destroyed meanwhile
   const bool same = id->changes == message.changes;

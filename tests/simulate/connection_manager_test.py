@@ -95,6 +95,34 @@ class Connections(unittest.TestCase):
         for cluster in ("cib", "cx6"):
             self.run_pair(["udaddy"], ["udaddy", "-s", "node0"], "return status 0", cluster)
 
+    def groups_of(self, *options, cluster="cib", of_sender=()):
+        """What a receiver and then a sender of mckey print."""
+        require(self, "mckey", "rdmacm-utils")
+        with tempfile.TemporaryDirectory() as folder:
+            command = ["mckey", "-m", "239.1.2.3", "-C", "5", *options]
+            done = subprocess.run([VERBSCOPE, "simulate", "--cluster", cluster, "--output", folder, "--time_limit", "60s", "--",
+                                   *command, "::", *command, "-s", *of_sender], capture_output=True, text=True, timeout=90)
+            told = [path.read_text() for path in sorted(pathlib.Path(folder).iterdir())]
+        self.assertEqual(done.returncode, 0, "".join(told) + done.stderr)
+        return told
+
+    def test_multicast_groups(self):
+        # RFC 4391: the group's address in the last 28 bits; RoCE has the IPv4 address itself, and no LIDs.
+        for cluster, joined in (("cib", "ff12:4001:ffff::f01:203 mlid 0xc001"), ("cx6", "ff12:4001:ffff::f01:203 mlid 0xc001"),
+                                ("cx5", "::ffff:239.1.2.3 mlid 0x0")):
+            receiver, sender = self.groups_of(cluster=cluster)
+            for told in (receiver, sender):
+                self.assertIn(f"joined dgid: {joined} ", told)
+                self.assertIn("data transfers complete\ntest complete\nreturn status 0", told.replace("mckey: ", ""))
+            self.assertIn("receiving data transfers", receiver)
+            self.assertIn("initiating data transfers", sender)
+
+    def test_several_memberships_without_loopback_and_of_ipoib(self):
+        for options in (["-c", "3"], ["-l"], ["-p", "0x0002"]):
+            with self.subTest(options=options):
+                self.assertIn("return status 0", self.groups_of(*options)[0])
+        self.assertIn("return status 0", self.groups_of(of_sender=["-o"])[0])  # a member that only sends
+
     def test_several_connections(self):
         self.run_pair(["ucmatose", "-c", "4"], ["ucmatose", "-c", "4", "-s", "node0"], "return status 0")
 
