@@ -50,7 +50,9 @@ class Output {
 class Console final : public SimulationEvents {
  public:
   Console(const std::vector<SimulatedProgram>& programs, const std::string& folder) {
-    if (!folder.empty()) std::filesystem::create_directories(folder);
+    std::error_code error;
+    if (!folder.empty()) std::filesystem::create_directories(folder, error);
+    if (error) fail("--output {}: cannot make this folder: {}", folder, error.message());
     std::map<int, std::shared_ptr<std::ofstream>> files;  // by node
     for (const SimulatedProgram& program : programs) {
       std::shared_ptr<std::ofstream>& file = files[program.node];

@@ -29,7 +29,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kLibrary = "libverbscope_simulate.so";
-constexpr std::chrono::milliseconds kPatience{1000};  // from SIGTERM to SIGKILL
+constexpr std::chrono::milliseconds kToEndAlone{1000};  // once a program has failed, for the others to notice
+constexpr std::chrono::milliseconds kToBeReaped{1000};
+constexpr std::chrono::milliseconds kPatience{500};  // from SIGTERM to SIGKILL
 constexpr std::chrono::milliseconds kBetweenLooks{200};
 
 // The memory shared with the programs, which find it by its path while this process lives.
@@ -184,8 +186,10 @@ class Run {
     const auto ended = [&] {
       return std::ranges::none_of(children, [](const Child* child) { return child->running(); });
     };
+    bool in_time = true;
     while (!failed() && !ended() && !interrupt_.pending() && !done_) {
-      if (request_.limit && Clock::now() - begin > *request_.limit) {
+      in_time = !request_.limit || Clock::now() - begin <= *request_.limit;
+      if (!in_time) {
         reason_ = fmt::format("not finished after {:g} s", std::chrono::duration<double>(*request_.limit).count());
         break;
       }
@@ -194,8 +198,8 @@ class Run {
                          to_seconds(Picos(simulation_.now_ps())));
     }
     if (done_ && error_ && reason_.empty()) reason_ = "the simulation failed";
-    if (done_ && !error_) wait_children(children, Clock::now() + kPatience, nullptr, ended);
-    failed();
+    if (done_ && !error_) wait_children(children, Clock::now() + kToBeReaped, nullptr, ended);
+    if (failed() && in_time && !done_) wait_children(children, Clock::now() + kToEndAlone, &interrupt_, ended);
     real_s_ = std::chrono::duration<double>(Clock::now() - begin).count();
     stop_.request_stop();
     for (Child* child : children) child->signal(SIGTERM);
