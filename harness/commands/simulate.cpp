@@ -1,9 +1,11 @@
 // `verbscope simulate`: other people's RDMA programs, unmodified, on a simulated cluster.
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "common/cli.hpp"
 #include "common/error.hpp"
+#include "common/option_values.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 #include "harness/simulate/console.hpp"
@@ -25,6 +27,7 @@ int run_simulate(SimulateOptions& options) {
   if (!options.limit.empty()) {
     request.limit =
         std::chrono::duration_cast<std::chrono::milliseconds>(parse_duration(options.limit, "--time_limit"));
+    if (request.limit->count() < 1) fail_usage("--time_limit {}: expected at least 1ms", options.limit);
   }
   if (!options.silence.empty()) {
     request.silence =
@@ -56,8 +59,10 @@ Action add_simulate(CLI::App& command) {
       ->type_name("NAME");
   command.add_option("--nodes", request.nodes, "number of nodes (default: as many as the programs are on)")
       ->type_name("N")
-      ->check(CLI::Range(1, 256));
-  command.add_option("--seed", request.seed, "seed of the simulation's random numbers (default 1)")->type_name("N");
+      ->transform(whole_number(1, 256));
+  command.add_option("--seed", request.seed, "seed of the simulation's random numbers (default 1)")
+      ->type_name("N")
+      ->transform(whole_number(0, std::numeric_limits<std::int64_t>::max()));
   command.add_option("--time_limit", options->limit, "end the programs after this real time, such as 2m")
       ->type_name("TIME");
   command.add_option("--output", options->output.folder, "write the output of each node to a file in this folder")
@@ -71,7 +76,7 @@ Action add_simulate(CLI::App& command) {
       .add_option("--start_gap", options->start_gap,
                   "start the programs of each node by this virtual time after those of the node before (default 100ms)")
       ->type_name("TIME");
-  command.add_option("programs", options->words, "the programs and their arguments, after --")->required();
+  command.add_option("programs", options->words, "the programs and their arguments, after --");
   return [options] { return run_simulate(*options); };
 }
 

@@ -441,6 +441,37 @@ def imports():
     yield Case("export_over_text", ("verbscope", "export", "a.jsonl", "-o", "letter.txt"), 2, says="would be overwritten")
 
 
+def simulations():
+    """Options of `verbscope simulate`, and programs that cannot be started: nothing has run."""
+    for name, words, says in (
+            ("nothing", (), "program 1: expected a program's name"), ("no_name", ("--", "::"), "program 1: expected"),
+            ("no_second", ("--", "true", "::"), "program 2: expected"), ("variable", ("--", "A=1"), "program 1: expected"),
+            ("node", ("--", "@256", "true"), "@256: expected @NODE"), ("folder", ("--", "@0:none", "true"), "none is no folder"),
+            ("unknown", ("--nonsense", "--", "true"), "--nonsense"),
+            ("cluster", ("--cluster", "none", "--", "true"), "--cluster: unknown cluster \"none\""),
+            ("no_cluster", ("--cluster", "", "--", "true"), "--cluster: expected a value"),
+            ("nodes", ("--nodes", "0", "--", "true"), "--nodes: expected a whole number, 1 to 256, got \"0\""),
+            ("many_nodes", ("--nodes", "257", "--", "true"), "1 to 256, got \"257\""), ("text_nodes", ("--nodes", "two", "--", "true"), "--nodes: .*got \"two\""),
+            ("few_nodes", ("--nodes", "1", "--", "true", "::", "true"), "--nodes 1: a program is on node 1"),
+            ("seed", ("--seed", "x", "--", "true"), "--seed: expected a whole number.*got \"x\""), ("negative_seed", ("--seed=-1", "--", "true"), "--seed: .*got \"-1\""),
+            ("long_seed", ("--seed", "9" * 20, "--", "true"), "--seed: expected a whole number"),
+            ("limit", ("--time_limit", "soon", "--", "true"), "--time_limit: expected a time"), ("no_limit", ("--time_limit", "0", "--", "true"), "--time_limit 0: expected at least 1ms"),
+            ("long_limit", ("--time_limit", "1e300s", "--", "true"), "--time_limit: .*longer than"),
+            ("silence", ("--silence", "x", "--", "true"), "--silence: expected a time"), ("short_silence", ("--silence", "1us", "--", "true"), "--silence 1us: expected at least 20us"),
+            ("gap", ("--start_gap", "x", "--", "true"), "--start_gap: expected a time"), ("negative_gap", ("--start_gap=-1ms", "--", "true"), "--start_gap: .*-1ms"),
+            ("output", ("--output", "", "--", "true"), "--output: expected a value"), ("json", ("--json", "folder", "--", "true"), "--json folder: it is a folder")):
+        yield Case(f"simulate_{name}", ("verbscope", "simulate", *words), 2, says=says)
+    for name, words, says in (
+            ("program", ("--", "none_such"), "none_such is not installed"), ("escape_program", ("--", ESC), r"\\x1b.*is not installed"),
+            ("text_program", ("--", "./letter.txt"), "cannot start ./letter.txt: Permission denied"), ("folder_program", ("--", "./folder"), "cannot start ./folder"),
+            ("output_file", ("--output", "letter.txt", "--", "true"), "--output letter.txt: cannot make this folder"),
+            ("output_nowhere", ("--output", "/proc/none", "--", "true"), "--output /proc/none: cannot make"),
+            ("json_nowhere", ("--json", "none/x.jsonl", "--", "true"), "cannot write results to none/x.jsonl"),
+            ("cluster_file", ("--cluster", "./sweep.json", "--", "true"), r"sweep\.json"),
+            ("long_program", ("--", "a" * 5000), r"aaa\.\.\.")):
+        yield Case(f"simulate_{name}", ("verbscope", "simulate", *words), 1, says=says)
+
+
 def all_cases(record, cluster):
     yield from imports()
     yield from bad_results(record)
@@ -449,4 +480,5 @@ def all_cases(record, cluster):
     yield from usage()
     yield from long_values()
     yield from as_asked()
+    yield from simulations()
     yield from bad_files(cluster)

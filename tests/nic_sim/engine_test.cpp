@@ -75,6 +75,53 @@ TEST(Engine, RunsFarEventBeforeLaterNearEventOfEqualTime) {
   EXPECT_THAT(log.arguments, ElementsAre(0, 1, 2));
 }
 
+TEST(Engine, CancelsOneFarEvent) {
+  Log log, other;
+  for (std::uint64_t i = 1; i <= 5; ++i) log.schedule(10 * kFar, i);  // of equal time
+  log.engine.schedule(Picos(20 * kFar), &Log::note, &other, 3);
+  log.engine.cancel_far(&Log::note, &log, 3);
+  log.run();
+  EXPECT_THAT(log.arguments, ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(other.arguments, ElementsAre(3)) << "the event of another object";
+}
+
+TEST(Engine, ACancelledEventDoesNotLengthenTheRun) {
+  Log log;
+  log.schedule(100, 1);
+  log.schedule(2 * kFar, 2);
+  log.schedule(100 * kFar, 3);
+  log.engine.cancel_far(&Log::note, &log, 3);
+  log.run();
+  EXPECT_EQ(log.engine.now(), Picos(2 * kFar));
+  log.schedule(300 * kFar, 4);
+  log.engine.cancel_far(&Log::note, &log, 4);
+  EXPECT_EQ(log.engine.next_time(), Engine::kNever);
+}
+
+TEST(Engine, CancelsTheFirstOfSeveralFarEvents) {
+  Log log;
+  for (std::uint64_t i = 1; i <= 9; ++i) log.schedule(static_cast<std::int64_t>(10 - i) * kFar, i);
+  log.engine.cancel_far(&Log::note, &log, 9);
+  EXPECT_EQ(log.engine.next_time(), 2 * kFar);
+  log.engine.cancel_far(&Log::note, &log, 5);
+  log.run();
+  EXPECT_THAT(log.arguments, ElementsAre(8, 7, 6, 4, 3, 2, 1));
+}
+
+TEST(Engine, CancelsNoNearEventAndNoneThatIsNotThere) {
+  Log log;
+  log.schedule(500, 1);
+  log.schedule(kFar + 500, 2);
+  log.engine.cancel_far(&Log::note, &log, 1);
+  log.engine.cancel_far(&Log::note, &log, 7);
+  log.engine.step();
+  log.schedule(20 * kFar, 3);
+  log.engine.advance_to(Picos(kFar));  // takes the second event into the wheel
+  log.engine.cancel_far(&Log::note, &log, 2);
+  log.run();
+  EXPECT_THAT(log.arguments, ElementsAre(1, 2, 3));
+}
+
 TEST(Engine, RunsEventsScheduledByEvents) {
   struct Chain {
     Log log;
