@@ -4,6 +4,7 @@ import pathlib
 import re
 import sys
 import unittest
+import uuid
 
 from simulated import simulate
 
@@ -32,6 +33,13 @@ class Outside(unittest.TestCase):
 
     def test_addresses(self):
         self.assert_all_ok("addresses.py", 8)
+
+    def test_nodes_are_machines_with_a_boot_id_each(self):
+        path = "/proc/sys/kernel/random/boot_id"
+        shown = run(["cat", path], [PYTHON, "-c", f"print(open('{path}').read())"], ["grep", "-", path]).stdout.split()
+        self.assertEqual(len(set(shown)), 3, shown)
+        for each in shown:
+            self.assertEqual(str(uuid.UUID(each)), each)
 
     def test_sockets_in_virtual_time(self):
         first, second = (run(python("socket_server.py"), python("socket_client.py")) for _ in range(2))

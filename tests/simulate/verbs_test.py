@@ -1,6 +1,7 @@
 """Programs that use one part of verbs each, run by `verbscope simulate`. Arguments: path of verbscope."""
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,16 @@ class Verbs(unittest.TestCase):
     def test_pyverbs_with_extended_and_shared_queues(self):
         require(self, "/usr/bin/python3", "python3-pyverbs", "-c", "import pyverbs")
         self.expect_ok("/usr/bin/python3", HERE / "pyverbs_queues.py")
+
+    def test_ucx_uses_the_adapter_between_nodes(self):
+        require(self, "ucx_perftest", "ucx-utils")
+        for cluster in ("cib", "cx6"):
+            command = ["UCX_LOG_LEVEL=info", "ucx_perftest", "-t", "tag_lat", "-n", "200", "-w", "10"]
+            done = simulate(VERBSCOPE, command, [*command, "node0"], cluster=cluster)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertRegex(done.stdout, r"ep_cfg\[0\]: tag\([a-z]+_verbs/sim0:1")
+            latency_us = float(re.search(r"Final: +200 +([0-9.]+)", done.stdout)[1])
+            self.assertLess(latency_us, 5, "a message of 8 bytes by the simulated network")
 
     def test_adapters_are_known_by_their_ids(self):
         require(self, "ibv_devinfo", "ibverbs-utils")
