@@ -86,8 +86,13 @@ std::vector<Popened>& popened() {
 pthread_mutex_t popened_lock = PTHREAD_MUTEX_INITIALIZER;
 
 pid_t wait_for(pid_t child, int* status, int options, rusage* usage) {
-  return look_until((options & WNOHANG) != 0 ? 0 : kNever, true, 0,
-                    [=] { return REAL(wait4)(child, status, options | WNOHANG, usage); });
+  int unused = 0;
+  int& end = status == nullptr ? unused : *status;
+  const pid_t found = look_until((options & WNOHANG) != 0 ? 0 : kNever, true, 0,
+                                 [&] { return REAL(wait4)(child, &end, options | WNOHANG, usage); });
+  // The kernel closes what a process had open before others can wait for its end.
+  if (found > 0 && (WIFEXITED(end) || WIFSIGNALED(end))) ask(Operation::await_reaction, found);
+  return found;
 }
 
 }  // namespace
@@ -299,5 +304,7 @@ EXPORTED int waitid(idtype_t type, id_t id, siginfo_t* about, int options) {
     if (REAL(waitid)(type, id, &info, options | WNOHANG) != 0) return -1;
     return info.si_pid == 0 ? 0 : 1;
   });
+  const bool ended = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+  if (result > 0 && ended) ask(Operation::await_reaction, info.si_pid);
   return std::min(result, 0);
 }

@@ -240,7 +240,11 @@ int ProgramThread::execute_own(Operation operation, SimNode& node, Reader& in, W
       return 0;
     case Operation::await_reaction:
       node.thread().sync();
-      if (station_.await_reaction(in.get<std::int32_t>())) outside_.tell_end(node.now() + kUnnoticed);
+      if (station_.await_reaction(in.get<std::int32_t>())) {
+        system_.bury_at(node.now());
+        outside_.tell_end(node.now() + kUnnoticed);
+        sleep(node, node.now() + kUnnoticed, Where::asleep);
+      }
       return 0;
     case Operation::wait_on:
       return wait_on(node, in);

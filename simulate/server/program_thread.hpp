@@ -34,6 +34,8 @@ class OperatingSystem {
   virtual void ring_at(Process& process, Picos when) = 0;
   // Ends the wait of the thread of this id, which has got a signal.
   virtual void interrupt(const Process& process, int thread) = 0;
+  // Cleans up at `when` after the processes that have ended by then.
+  virtual void bury_at(Picos when) = 0;
   // The id of the process of this number; none if it has ended.
   virtual std::optional<int> id_of(int number) const = 0;
   // True if no other thread has been on its node.

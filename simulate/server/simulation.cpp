@@ -207,6 +207,10 @@ bool Simulation::bury() {
   return any;
 }
 
+void Simulation::bury_at(Picos when) {
+  cluster_.at(when, [this] { bury(); });
+}
+
 void Simulation::ring_at(Process& process, Picos when) {
   cluster_.at(when, [this, &process] { ring(process); });
 }

@@ -61,6 +61,7 @@ class Simulation final : public OperatingSystem {
   bool let_return();
   // Cleans up after processes that have ended. True if any has.
   bool bury();
+  void bury_at(Picos when) override;
   // Timers and signals.
   void ring_at(Process& process, Picos when) override;
   void ring(Process& process);
