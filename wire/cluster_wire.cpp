@@ -26,7 +26,7 @@ const PcieGeneration& find_generation(int generation) {
 
 // Reads a parameter of `section`: its value, after a check of its source.
 Json read_parameter(JsonFields& section, const std::string& key) {
-  constexpr std::array<std::string_view, 4> kSources{"documented", "measured", "calibrated", "assumed"};
+  constexpr std::array<std::string_view, 5> kSources{"documented", "measured", "calibrated", "learned", "assumed"};
   JsonFields parameter(section.at(key), section.where() + ": " + key);
   const auto source = parameter.require<std::string>("source");
   if (std::find(kSources.begin(), kSources.end(), source) == kSources.end()) {
@@ -38,6 +38,14 @@ Json read_parameter(JsonFields& section, const std::string& key) {
   // A calibrated value names the published point that it was calibrated on.
   if (source == "calibrated" && parameter.require<std::string>("row").empty())
     parameter.fail_key("row", "is empty; it must name the row that the value was calibrated on");
+  // A learned value names its records and has the interval in which it is.
+  if (source == "learned") {
+    if (parameter.require<std::string>("row").empty())
+      parameter.fail_key("row", "is empty; it must name the records that the value was learned from");
+    const auto interval = parameter.require<std::vector<double>>("interval");
+    if (interval.size() != 2 || !(interval[0] <= interval[1]))
+      parameter.fail_key("interval", "expected two numbers, the smaller one first");
+  }
   Json value = parameter.at("value");
   parameter.reject_unknown();
   return value;

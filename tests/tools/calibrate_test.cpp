@@ -36,7 +36,7 @@ TEST(CalibratedParameters, ExcludeNames) {
 }
 
 TEST(CalibratedParameters, ReplaceChangesOnlyValuesAndRows) {
-  const Json changed = with_values(Json::parse(kProfile), toy_parameters(), {49.7, 95.250001});
+  const Json changed = with_values(Json::parse(kProfile), fit_parameters(toy_parameters()), {49.7, 95.250001});
   std::string expected = kProfile;
   expected.replace(expected.find("100"), 3, "50");
   expected.replace(expected.find("\"send\""), 6, "\"60 rows, seed 1\"");
@@ -96,7 +96,8 @@ TEST(FitMeasurer, RunsRowsOnceOnEachChangedProfile) {
       "v=$(grep -A1 send_ns \"$p\" | tail -n 1 | tr -cd 0-9)\nsed \"s/\\\"rate_mops\\\":10.0/\\\"rate_mops\\\":$v/\" "
       "\"$record\" >> \"$out\"",
       "sim:toy");
-  FitMeasurer measurer({row_of("a", true, false), row_of("bad", true, false)}, Json::parse(kProfile), toy_parameters(),
+  FitMeasurer measurer({row_of("a", true, false), row_of("bad", true, false)}, Json::parse(kProfile),
+                       fit_parameters(toy_parameters()),
                        fake.folder(), 1, nullptr);
   EXPECT_NEAR(measurer.log_errors({100, 50}, {0})[0], std::log(10), 1e-6);  // 100 for 10
   EXPECT_NEAR(measurer.log_errors({20, 50}, {0})[0], std::log(2), 1e-6);

@@ -69,14 +69,14 @@ std::vector<double> left_out_errors(const JointFit& fit) {
   return errors;
 }
 
-std::string parameter_table(const std::vector<CalibratedParameter>& parameters, const JointFit& fit,
+std::string parameter_table(const std::vector<FitParameter>& parameters, const JointFit& fit,
                             std::size_t width) {
   TextTable table({{"", {{"parameter", true}}}, {"value", {{"before"}, {"fitted"}}}, {"folds", {{"least"}, {"most"}}}});
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     std::vector<double> values;
     for (const FitResult& fold : fit.left_out) values.push_back(fold.values[i]);
     const auto [least, most] = std::ranges::minmax(values);
-    table.add_row({parameters[i].name, fmt::format("{:g}", parameters[i].value), fmt::format("{:g}", fit.all.values[i]),
+    table.add_row({parameters[i].name, fmt::format("{:g}", parameters[i].start), fmt::format("{:g}", fit.all.values[i]),
                    fmt::format("{:g}", least), fmt::format("{:g}", most)});
   }
   return table.text(width);
@@ -117,7 +117,7 @@ void print_fit(const FitResult& fit, std::size_t rows, std::FILE* out) {
 
 }  // namespace
 
-FitMeasurer::FitMeasurer(std::vector<EvidenceRow> rows, Json profile, std::vector<CalibratedParameter> parameters,
+FitMeasurer::FitMeasurer(std::vector<EvidenceRow> rows, Json profile, std::vector<FitParameter> parameters,
                          std::filesystem::path folder, std::size_t jobs, StopSource* stop)
     : rows_(std::move(rows)),
       profile_(std::move(profile)),
@@ -157,7 +157,8 @@ int calibrate(const CalibrateOptions& options, const std::filesystem::path& fold
   const std::string text = read_text_file(path);
   const Json profile = parse_json_text(text, path.string());
   const auto cluster = json_value<std::string>(profile.value("name", Json()), path.string() + ": name");
-  const std::vector<CalibratedParameter> parameters = calibrated_parameters(profile, path.string());
+  const std::vector<CalibratedParameter> calibrated = calibrated_parameters(profile, path.string());
+  const std::vector<FitParameter> parameters = fit_parameters(calibrated);
   if (parameters.empty()) fail("{}: no parameter is calibrated", path.string());
   const JointFitName name{.rows = options.rows, .seed = options.seed};
   const std::vector<EvidenceRow> rows = chosen_rows(cluster, name, folder);
@@ -172,7 +173,7 @@ int calibrate(const CalibrateOptions& options, const std::filesystem::path& fold
   std::vector<double> start;
   std::vector<std::size_t> all(rows.size());
   std::iota(all.begin(), all.end(), 0);
-  for (const CalibratedParameter& parameter : parameters) start.push_back(parameter.value);
+  for (const FitParameter& parameter : parameters) start.push_back(parameter.start);
   const auto begin = std::chrono::steady_clock::now();
   errors(start, all);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -194,7 +195,6 @@ int calibrate(const CalibrateOptions& options, const std::filesystem::path& fold
                    .folds = std::min(kFolds, rows.size()),
                    .seed = options.seed,
                    .known_within = options.known_within / 100,
-                   .evaluations = enough_evaluations(parameters.size()),
                    .seconds = budget - seconds,
                    .ended = [out, &rows](const FitResult& fitted) { print_fit(fitted, rows.size(), out); }},
                   errors);
@@ -203,7 +203,7 @@ int calibrate(const CalibrateOptions& options, const std::filesystem::path& fold
                error_table(fit, width));
   if (options.write) {
     const Json changed = with_values(profile, parameters, fit.all.values);
-    replace_file(path, replace_parameters(text, parameters, changed, name.text(), path.string()));
+    replace_file(path, replace_parameters(text, calibrated, changed, name.text(), path.string()));
     print_format(out, "written: {}\n", path.string());
   } else {
     print_format(out, "nothing written: use --write to store the new values in {}\n", path.string());

@@ -10,6 +10,7 @@
 
 #include "harness/evidence/calibration.hpp"
 #include "harness/evidence/evidence.hpp"
+#include "harness/learn/parameters.hpp"
 #include "harness/process/temp_folder.hpp"
 
 namespace verbscope {
@@ -34,7 +35,7 @@ class FitMeasurer {
  public:
   // Precondition: all rows belong to the cluster of `profile`, and `parameters` are the profile's. Runs benchmarks of
   // `folder`, `jobs` at a time, until the stop.
-  FitMeasurer(std::vector<EvidenceRow> rows, Json profile, std::vector<CalibratedParameter> parameters,
+  FitMeasurer(std::vector<EvidenceRow> rows, Json profile, std::vector<FitParameter> parameters,
               std::filesystem::path folder, std::size_t jobs, StopSource* stop);
 
   // The logarithms of ours / theirs (evidence_outcomes) for the rows with these indexes. A row that fails counts as off
@@ -44,7 +45,7 @@ class FitMeasurer {
  private:
   std::vector<EvidenceRow> rows_;
   Json profile_;
-  std::vector<CalibratedParameter> parameters_;
+  std::vector<FitParameter> parameters_;
   std::filesystem::path folder_;
   std::size_t jobs_;
   StopSource* stop_;

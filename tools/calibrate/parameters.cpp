@@ -39,25 +39,30 @@ void replace_value(std::string& text, const std::string& path, const Json& value
   text.replace(begin, end - begin, dump_json(value));
 }
 
-Json parameter_json(const CalibratedParameter& parameter, double value) {
-  return parameter.integer ? Json(static_cast<std::int64_t>(value)) : Json(value);
+constexpr double kMaxFactor = 4;  // between a parameter and its value in the profile, up or down
+
+// The group of a parameter, as the table of learnable ones has it.
+ParameterGroup group_of(const std::string& name) {
+  const auto known = learnable_parameters();
+  const auto found = std::ranges::find(known, name, &LearnableParameter::name);
+  return found != known.end() ? found->group : ParameterGroup::cpu;
 }
 
 }  // namespace
 
-bool is_share(const CalibratedParameter& parameter) {
-  return parameter.name.ends_with("_share") || parameter.name.ends_with("_probability");
-}
-
-double rounded_value(const CalibratedParameter& parameter, double value) {
-  return parameter.integer ? std::max(1.0, std::round(value)) : std::stod(fmt::format("{:.5g}", value));
-}
-
-Json with_values(Json profile, const std::vector<CalibratedParameter>& parameters, const std::vector<double>& values) {
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    profile[parameters[i].pointer / "value"] = parameter_json(parameters[i], rounded_value(parameters[i], values[i]));
+std::vector<FitParameter> fit_parameters(const std::vector<CalibratedParameter>& parameters) {
+  std::vector<FitParameter> out;
+  for (const CalibratedParameter& each : parameters) {
+    const bool share = each.name.ends_with("_share") || each.name.ends_with("_probability");
+    const double low = each.value / kMaxFactor, high = each.value * kMaxFactor;
+    out.push_back({.name = each.name,
+                   .start = each.value,
+                   .low = each.integer ? std::max(1.0, std::ceil(low)) : low,
+                   .high = share ? std::min(1.0, high) : high,
+                   .integer = each.integer,
+                   .group = group_of(each.name)});
   }
-  return profile;
+  return out;
 }
 
 std::string replace_parameters(std::string text, const std::vector<CalibratedParameter>& parameters, Json profile,

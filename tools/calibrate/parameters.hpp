@@ -1,4 +1,4 @@
-// The calibrated parameters of a profile with other values, and the folds of a cross-validation.
+// The calibrated parameters of a profile as those of a fit, and the folds of a cross-validation.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,13 @@
 
 #include "common/json.hpp"
 #include "harness/evidence/calibration.hpp"
+#include "harness/learn/parameters.hpp"
 
 namespace verbscope {
 
-// True if the name marks a fraction, which is at most 1.
-bool is_share(const CalibratedParameter& parameter);
-
-// The value as stored in a profile: a whole number, or five significant digits.
-double rounded_value(const CalibratedParameter& parameter, double value);
-
-// The profile with these parameter values, rounded. Precondition: one value per parameter.
-Json with_values(Json profile, const std::vector<CalibratedParameter>& parameters, const std::vector<double>& values);
+// The parameters for a fit, which starts at the profile's values. Each stays within a factor of four; a share is at most
+// 1.
+std::vector<FitParameter> fit_parameters(const std::vector<CalibratedParameter>& parameters);
 
 // The text of a profile with the values of `profile` for these parameters and with `row` as the data of their fit.
 // Nothing else changes. Throws Error if a parameter cannot be found in the text.

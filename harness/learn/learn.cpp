@@ -1,0 +1,234 @@
+#include "harness/learn/learn.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+
+#include "analysis/points.hpp"
+#include "common/cli.hpp"
+#include "common/files.hpp"
+#include "common/paths.hpp"
+#include "common/terminal.hpp"
+#include "harness/evidence/evidence.hpp"
+#include "harness/learn/lab.hpp"
+#include "harness/learn/learned.hpp"
+#include "harness/learn/learner.hpp"
+#include "harness/learn/survey.hpp"
+#include "harness/process/stop.hpp"
+#include "harness/sweep/parallel.hpp"
+#include "harness/sweep/progress.hpp"
+
+namespace verbscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kPointsPerRound = 25;
+constexpr int kFirstSteps = 12, kNextSteps = 6;
+constexpr double kSecondsPerRun = 0.04, kRunsPerPoint = 60;  // of the simulations of a fit, on one CPU
+
+// Measures points, or returns the records of earlier calls, and appends new ones to the file.
+class Measurements {
+ public:
+  Measurements(const Lab& lab, std::filesystem::path file, double budget, std::size_t points, std::FILE* out)
+      : lab_(lab), budget_(budget), points_(points), out_(out) {
+    if (std::filesystem::exists(file)) {
+      for (Record& record : read_results_warning(file).records) keep(std::move(record));
+    }
+    earlier_ = known_.size();
+    writer_.emplace(file);
+  }
+
+  std::size_t earlier() const { return earlier_; }
+  std::size_t count() const { return count_; }
+  double seconds() const { return seconds_; }
+  bool over() const { return seconds_ >= budget_ || count_ >= points_; }
+
+  // Empty if interrupted.
+  std::optional<Record> operator()(const Point& point, std::size_t server) {
+    ++count_;
+    const std::string key = key_of(point.benchmark, point.params, lab_.servers()[server]);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    const Clock::time_point begin = Clock::now();
+    std::optional<Record> record = lab_.measure(point, server);
+    seconds_ += std::chrono::duration<double>(Clock::now() - begin).count();
+    if (!record) return record;
+    writer_->append(*record);
+    if (record->status == RecordStatus::failed) print_format(out_, "failed: {}\n", record->reason);
+    return record;
+  }
+
+ private:
+  static std::string key_of(const std::string& benchmark, Json params, const std::string& server) {
+    for (const char* key : {"duration", "warmup", "longest"}) params.erase(key);
+    return benchmark + " " + dump_json(params) + " " + server;
+  }
+
+  void keep(Record record) {
+    const Json* const params = value_at(record.config, "point.params");
+    if (params == nullptr || server_of(record).empty() || record.status == RecordStatus::failed) return;
+    known_.insert_or_assign(key_of(record.benchmark, *params, server_of(record)), std::move(record));
+  }
+
+  const Lab& lab_;
+  double budget_;
+  std::size_t points_;
+  std::FILE* out_;
+  std::map<std::string, Record> known_;
+  std::optional<ResultsWriter> writer_;
+  std::size_t earlier_ = 0, count_ = 0;
+  double seconds_ = 0;
+};
+
+std::filesystem::path records_of(const LearnOptions& options) {
+  std::filesystem::path out = options.out;
+  return out.replace_extension(".jsonl");
+}
+
+CandidateFacts candidate_facts(const ToldFacts& told, int cores) {
+  return {.cores = told.values.value("host.cores", cores),
+          .mtu = told.values.value("wire.mtu_bytes", std::uint64_t{4096}),
+          .max_inline = std::min<std::uint64_t>(256, told.values.value("wire.max_inline_bytes", std::uint64_t{256}))};
+}
+
+std::string figure_text(const Record& record) {
+  const std::optional<double> figure = figure_of(record);
+  if (!figure) return "failed: " + record.reason;
+  return figure_key(record) == "rate_mops" ? fmt::format("{:.3g} Mops", *figure) : fmt::format("{:.3g} us", *figure / 1e3);
+}
+
+class Learning {
+ public:
+  Learning(const LearnOptions& options, LearnPrograms& programs, StopSource* stop, std::FILE* out)
+      : options_(options), programs_(programs), jobs_(job_count(options.jobs)), stop_(stop), out_(out) {}
+
+  int from_records() {
+    if (options_.records.empty()) fail("{}: no record to learn from", options_.given);
+    ToldFacts told;
+    for (const Record& record : options_.records) {
+      if (told.values.empty()) told = told_by_record(record);
+    }
+    const CandidateFacts facts = candidate_facts(told, 8);
+    const auto chosen = std::min<std::size_t>(options_.records.size(), 30);
+    start(told, facts, {options_.records.begin(), options_.records.begin() + static_cast<std::ptrdiff_t>(chosen)});
+    add_records();
+    if (learner_->points().size() < 5) fail("{}: {} records with a rate or latency, expected at least 5", options_.given, learner_->points().size());
+    announce_fit(learner_->points().size());
+    learner_->fit(kFirstSteps);
+    return conclude(options_.given, {});
+  }
+
+  int from_measurements() {
+    const Lab lab(options_.hosts, options_.launcher, programs_, options_.disturb ? std::optional(Disturbance{.seed = *options_.disturb}) : std::nullopt, stop_);
+    const ToldFacts told = lab.told();
+    Measurements measure(lab, records_of(options_), options_.budget_seconds, options_.points, out_);
+    const CandidateFacts facts = candidate_facts(told, 8);
+    announce(lab, measure);
+    if (!lab.software_device().empty()) return software(lab, measure, facts);
+    const Survey survey = survey_of(lab.servers(), survey_points(facts), std::ref(measure));
+    if (survey.interrupted) return kExitInterrupted;
+    for (const SlowHost& slow : survey.slow) {
+      print_format(out_, "{} is left out: {} points differ from those of the other hosts, {} by {:+.0f} %\n", slow.name, slow.points, slow.worst, slow.worst_percent);
+      slow_.push_back(slow.name);
+    }
+    servers_ = survey.good;
+    start(told, facts, survey.records);
+    for (const Record& record : survey.records) learner_->add(record, false);
+    add_records();
+    if (!measure_all(measure, learner_->first_choices())) return kExitInterrupted;
+    print_format(out_, "measured {} points; fitting\n", measure.count());
+    learner_->fit(kFirstSteps);
+    while (!measure.over()) {
+      const auto choices = learner_->next_choices(kPointsPerRound);
+      if (choices.empty()) break;
+      if (!measure_all(measure, choices)) return kExitInterrupted;
+      learner_->fit(kNextSteps);
+      print_format(out_, "measured {} points; usual error {:.1f} %\n", measure.count(), learner_->figures().scale() * 100);
+    }
+    print_format(out_, "measuring took {}\n", duration_text(std::chrono::duration<double>(measure.seconds())));
+    return conclude(measure_file(), slow_);
+  }
+
+ private:
+  std::string measure_file() const { return records_of(options_).string(); }
+
+  void announce(const Lab& lab, const Measurements& measure) {
+    const double points = std::min(static_cast<double>(options_.points), options_.budget_seconds / lab.seconds_per_point());
+    print_format(out_, "{}: up to {:.0f} points, about {} of measuring, then about {} of simulation\n", options_.hosts, points,
+                 duration_text(std::chrono::duration<double>(points * lab.seconds_per_point())),
+                 duration_text(std::chrono::duration<double>(points * kRunsPerPoint * kSecondsPerRun / static_cast<double>(jobs_))));
+    if (measure.earlier() > 0) print_format(out_, "{} points are in {} already\n", measure.earlier(), measure_file());
+  }
+
+  void announce_fit(std::size_t points) {
+    print_format(out_, "{}: {} points, about {} of simulation\n", options_.given, points,
+                 duration_text(std::chrono::duration<double>(static_cast<double>(points) * kRunsPerPoint * kSecondsPerRun / static_cast<double>(jobs_))));
+  }
+
+  int software(const Lab& lab, Measurements& measure, const CandidateFacts& facts) {
+    for (const Candidate& each : survey_points(facts)) {
+      const std::optional<Record> record = measure(each.point, 0);
+      if (!record) return kExitInterrupted;
+      print_format(out_, "  {}: {}\n", PointNames({each.point}).name(each.point), figure_text(*record));
+    }
+    print_error(fmt::format(
+        "{} is a software device: the CPU executes its verbs, so it has no PCIe link, units or caches to learn; the points above show the time of the kernel's stack",
+        lab.software_device()));
+    return 1;
+  }
+
+  void start(const ToldFacts& told, const CandidateFacts& facts, const std::vector<Record>& records) {
+    const std::vector<std::string> names = options_.like.empty() ? list_configs("clusters") : options_.like;
+    StartProfile start = nearest_profile(names, told, records, programs_, jobs_, stop_);
+    print_format(out_, "starting from {}: half of {} points are within {:.0f} %\n", start.name, records.size(), std::expm1(start.error) * 100);
+    learner_.emplace(std::move(start), facts, programs_, jobs_, options_.seed, stop_);
+  }
+
+  void add_records() {
+    const std::size_t count = options_.records.size();
+    const std::vector<std::size_t> judges = draw_numbers(count, count / 5, options_.seed);
+    for (std::size_t i = 0; i < count; ++i) learner_->add(options_.records[i], std::ranges::binary_search(judges, i));
+  }
+
+  // Returns false if interrupted.
+  bool measure_all(Measurements& measure, const std::vector<Learner::Choice>& choices) {
+    for (const Learner::Choice& choice : choices) {
+      if (measure.over()) break;
+      const std::optional<Record> record = measure(choice.candidate.point, servers_[measure.count() % servers_.size()]);
+      if (!record) return false;
+      learner_->add(*record, choice.held_out);
+    }
+    return true;
+  }
+
+  int conclude(const std::string& records, const std::vector<std::string>& slow_hosts) {
+    learner_->finish();
+    const Learned learned = learned_by(*learner_);
+    print_format(out_, "\n{}\n", learned_text(*learner_, learned, terminal_width(out_)));
+    const std::filesystem::path path = options_.out;
+    replace_file(path, pretty_json(learned_profile(*learner_, learned, {.name = path.stem().string(), .records = records, .slow_hosts = slow_hosts})) + "\n");
+    print_format(out_, "{} simulations; profile: {}\n", learner_->runs(), options_.out);
+    return 0;
+  }
+
+  const LearnOptions& options_;
+  LearnPrograms& programs_;
+  std::size_t jobs_;
+  StopSource* stop_;
+  std::FILE* out_;
+  std::optional<Learner> learner_;
+  std::vector<std::size_t> servers_;
+  std::vector<std::string> slow_;
+};
+
+}  // namespace
+
+int learn(const LearnOptions& options, const std::filesystem::path& folder, std::FILE* out) {
+  Interrupt interrupt;
+  LearnPrograms programs(folder);
+  Learning learning(options, programs, &interrupt, out);
+  return options.hosts.empty() ? learning.from_records() : learning.from_measurements();
+}
+
+}  // namespace verbscope

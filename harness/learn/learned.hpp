@@ -1,0 +1,64 @@
+// What a fit has learned: parameters with intervals, errors on the points that judge it, points that it does not
+// explain; and the profile of all this.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/json.hpp"
+#include "harness/learn/learner.hpp"
+
+namespace verbscope {
+
+struct LearnedValue {
+  FitParameter parameter;
+  double value = 0;
+  double low = 0, high = 0;  // 95 % interval
+  // False if the data do not determine the value: the interval is wider than kWidestInterval.
+  bool identified = false;
+};
+
+// Largest ratio of the ends of the interval of an identified parameter.
+inline constexpr double kWidestInterval = 1.5;
+
+// Absolute errors of the points that judge the fit, in percent.
+struct KindError {
+  std::string kind;
+  std::size_t points = 0;
+  double median = 0, percentile_90 = 0;
+};
+
+// A fitted point whose simulated figure is off by more than the others.
+struct Unexplained {
+  const LearnedPoint* point = nullptr;
+  double error_percent = 0;  // simulated / measured
+};
+
+struct Learned {
+  std::vector<LearnedValue> values;
+  std::vector<KindError> errors;  // by kind, then of all
+  std::vector<Unexplained> unexplained;
+  std::size_t fitted = 0, held_out = 0;
+  double scale_percent = 0;  // robust standard deviation of a fitted point
+};
+
+// Intervals are Gauss' from the linearised model; those that decide whether a parameter is identified are checked by
+// the likelihood along the direction in which the parameter moves, and widened where it falls too slowly.
+// Precondition: learner.finish().
+Learned learned_by(Learner& learner);
+
+// Where the records are, and which host was left out.
+struct LearnedProvenance {
+  std::string name;     // of the new profile
+  std::string records;  // results file
+  std::vector<std::string> slow_hosts;
+};
+
+// The new profile: each learned parameter with its interval and the records, and `learned`, the errors of the points
+// that judge it.
+Json learned_profile(const Learner& learner, const Learned& learned, const LearnedProvenance& provenance);
+
+// Tables of all this for the console. Ends with a newline.
+std::string learned_text(const Learner& learner, const Learned& learned, std::size_t width);
+
+}  // namespace verbscope

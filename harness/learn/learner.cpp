@@ -1,0 +1,187 @@
+#include "harness/learn/learner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "analysis/points.hpp"
+#include "common/paths.hpp"
+#include "harness/learn/design.hpp"
+#include "harness/what_if/point_options.hpp"
+
+namespace verbscope {
+namespace {
+
+// Every n-th candidate is measured at first; every n-th point judges the fit.
+constexpr std::size_t kFirstStride = 5, kHeldOutStride = 5;
+// A round differentiates at most this many candidates.
+constexpr std::size_t kScreened = 50;
+
+double middle_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, at);
+  return *at;
+}
+
+// The options that a record was measured with, as its command line gave them: a simulated copy chooses the others as
+// the measurement did.
+Point point_of(const Record& record, LearnPrograms& programs) {
+  const Json* const point = value_at(record.config, "point");
+  if (point != nullptr && !harness_text(record, "server").empty()) {
+    Point out{.benchmark = record.benchmark, .params = point->value("params", Json::object())};
+    for (const char* key : {"duration", "warmup", "longest"}) out.params.erase(key);
+    return out;
+  }
+  return effective_point(record, programs.spec(record.benchmark));
+}
+
+LogFigures figures_of(SimulatedFigures& simulated) {
+  return [&simulated](const std::vector<FitTrial>& trials) { return simulated.log_figures(trials); };
+}
+
+// The median of |log error| of a profile on the records.
+double error_of(const Json& profile, const std::vector<Record>& records, LearnPrograms& programs, std::size_t jobs,
+                StopSource* stop) {
+  SimulatedFigures simulated(profile, {}, programs, jobs, stop);
+  std::vector<FitTrial> trials;
+  std::vector<double> measured, errors;
+  for (const Record& record : records) {
+    const std::optional<double> figure = figure_of(record);
+    if (!figure) continue;
+    simulated.add(point_of(record, programs), figure_key(record), *figure, kAnyOperation);
+    trials.push_back({.values = {}, .row = trials.size()});
+    measured.push_back(std::log(*figure));
+  }
+  const std::vector<double> ours = simulated.log_figures(trials);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    errors.push_back(std::isfinite(ours[i]) ? std::abs(ours[i] - measured[i]) : std::log(10));
+  }
+  return middle_of(std::move(errors));
+}
+
+}  // namespace
+
+StartProfile nearest_profile(const std::vector<std::string>& names, const ToldFacts& told,
+                             const std::vector<Record>& records, LearnPrograms& programs, std::size_t jobs,
+                             StopSource* stop) {
+  std::optional<StartProfile> best;
+  for (const std::string& name : names) {
+    const Json profile = read_json_file(find_config("clusters", name));
+    if (!same_kind(profile, told)) continue;
+    StartProfile candidate{.name = name, .profile = with_told(profile, told)};
+    candidate.error = error_of(candidate.profile, records, programs, jobs, stop);
+    if (!best || candidate.error < best->error) best = std::move(candidate);
+  }
+  if (!best) {
+    fail_usage("no profile of an adapter of the family {} on such a network to start from; give one with --like",
+               plain_text(told.values.value("wire.nic_family", Json("unknown"))));
+  }
+  return *best;
+}
+
+Learner::Learner(StartProfile start, CandidateFacts facts, LearnPrograms& programs, std::size_t jobs,
+                 std::uint64_t seed, StopSource* stop)
+    : start_(std::move(start)),
+      facts_(facts),
+      programs_(programs),
+      seed_(seed),
+      parameters_(parameters_to_learn(start_.profile)),
+      simulated_(std::make_unique<SimulatedFigures>(start_.profile, parameters_, programs, jobs, stop)),
+      fit_(parameters_, figures_of(*simulated_), {}),
+      pool_(candidate_points(facts)),
+      candidate_rows_(pool_.size()),
+      measured_(pool_.size()) {}
+
+std::size_t Learner::add_row(const Point& point, const std::string& key, double figure, RowUse use) {
+  const std::uint32_t properties = properties_of(point, facts_);
+  simulated_->add(point, key, figure, properties);
+  return fit_.add_row(use, std::log(figure), properties);
+}
+
+bool Learner::add(const Record& record, bool held_out) {
+  const std::optional<double> figure = figure_of(record);
+  if (!figure) return false;
+  const Point point = point_of(record, programs_);
+  const std::string key = figure_key(record);
+  const RowUse use = held_out ? RowUse::held_out : RowUse::fitted;
+  const auto is_it = [&](const Candidate& each) {
+    return each.point.benchmark == point.benchmark && each.point.params == point.params;
+  };
+  const auto found = static_cast<std::size_t>(std::ranges::find_if(pool_, is_it) - pool_.begin());
+  std::optional<std::size_t> row;
+  if (found < pool_.size()) {
+    measured_[found] = true;
+    row = std::exchange(candidate_rows_[found], std::nullopt);
+  }
+  if (row) {
+    fit_.set_measured(*row, use, std::log(*figure));
+  } else {
+    row = add_row(point, key, *figure, use);
+  }
+  points_.push_back({.point = point, .kind = kind_of(point), .key = key, .server = harness_text(record, "server"), .figure = *figure, .row = *row});
+  return true;
+}
+
+std::vector<Learner::Choice> Learner::first_choices() {
+  std::vector<Choice> out;
+  for (std::size_t i = 0; i < pool_.size(); i += kFirstStride) {
+    out.push_back({.candidate = pool_[i], .held_out = out.size() % kHeldOutStride == kHeldOutStride - 1});
+  }
+  return out;
+}
+
+std::vector<std::size_t> Learner::unmeasured() const {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < pool_.size(); ++i) {
+    if (!measured_[i]) out.push_back(i);
+  }
+  return out;
+}
+
+std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
+  const std::vector<std::size_t> uncertain = uncertain_parameters(fit_, fit_.covariance());
+  std::vector<std::size_t> left = unmeasured();
+  std::mt19937_64 random(seed_ + points_.size());
+  std::ranges::shuffle(left, random);
+  if (left.empty() || uncertain.empty()) return {};
+  std::vector<std::size_t> rows, screened(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(std::min(left.size(), kScreened)));
+  std::vector<std::size_t> candidate_of(fit_.rows() + screened.size());
+  for (const std::size_t i : screened) {
+    if (!candidate_rows_[i]) {
+      const double expected = expected_figure(pool_[i].point);
+      candidate_rows_[i] = add_row(pool_[i].point, figure_key(pool_[i].point), expected, RowUse::candidate);
+    }
+    rows.push_back(*candidate_rows_[i]);
+    candidate_of[rows.back()] = i;
+  }
+  fit_.differentiate(rows, [&uncertain](std::size_t p) { return std::ranges::binary_search(uncertain, p); });
+  std::vector<Choice> out;
+  for (const std::size_t row : best_rows(fit_, rows, uncertain, count - count / kHeldOutStride)) {
+    out.push_back({.candidate = pool_[candidate_of[row]], .held_out = false});
+    std::erase(left, candidate_of[row]);
+  }
+  const std::size_t judges = (out.size() + kHeldOutStride - 2) / (kHeldOutStride - 1);
+  for (std::size_t i = 0; i < std::min(judges, left.size()); ++i) {
+    out.push_back({.candidate = pool_[left[left.size() - 1 - i]], .held_out = true});
+  }
+  return out;
+}
+
+void Learner::finish() {
+  fit_.refresh();
+  fit_.improve(2);
+  std::vector<std::size_t> rows;
+  for (const LearnedPoint& point : points_) rows.push_back(point.row);
+  fit_.simulate(rows);
+}
+
+Json Learner::profile() const {
+  return with_values(start_.profile, parameters_, fit_.values());
+}
+
+Record Learner::simulated(const LearnedPoint& point) {
+  return simulated_->record({.values = fit_.values(), .row = point.row});
+}
+
+}  // namespace verbscope

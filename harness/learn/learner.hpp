@@ -1,0 +1,95 @@
+// Learns the parameters of a cluster: measures points, fits, and chooses the next points, or fits records that exist.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/record.hpp"
+#include "harness/learn/candidates.hpp"
+#include "harness/learn/robust_fit.hpp"
+#include "harness/learn/simulated_figures.hpp"
+#include "harness/learn/told_facts.hpp"
+
+namespace verbscope {
+
+// Measures a point; the number selects the host that is the server. Empty if interrupted.
+using MeasurePoint = std::function<std::optional<Record>(const Point& point, std::size_t server)>;
+using Announce = std::function<void(const std::string& line)>;
+
+// One measured point: its row in the fit, and what it is.
+struct LearnedPoint {
+  Point point;
+  std::string kind;
+  std::string key;    // of the figure
+  std::string server;  // the host, if known
+  double figure = 0;  // measured: Mops, or ns for latencies
+  std::size_t row = 0;
+};
+
+// The profile from which a fit starts.
+struct StartProfile {
+  std::string name;  // of the known cluster
+  Json profile;      // with the facts that the hosts state
+  double error = 0;  // median of the absolute logarithmic errors on the points that chose it
+};
+
+// The nearest of these profiles (names or paths): the one whose figures are nearest to those of the records. Profiles
+// of other families of adapters or types of networks do not compete. Throws UsageError if none is left.
+StartProfile nearest_profile(const std::vector<std::string>& names, const ToldFacts& told,
+                             const std::vector<Record>& records, LearnPrograms& programs, std::size_t jobs,
+                             StopSource* stop);
+
+class Learner {
+ public:
+  // `programs` must outlive the learner.
+  Learner(StartProfile start, CandidateFacts facts, LearnPrograms& programs, std::size_t jobs, std::uint64_t seed,
+          StopSource* stop);
+
+  // Adds a measured record, for the fit or to judge it. Returns false if it failed or has no figure.
+  bool add(const Record& record, bool held_out);
+  // Fits all parameters to the records so far, by up to this many steps.
+  void fit(int steps) { fit_.improve(steps); }
+
+  // Chooses up to `count` candidates that are not measured yet: those with the greatest expected gain, then every
+  // fifth at random to judge the fit. Empty if no point would gain anything.
+  struct Choice {
+    Candidate candidate;
+    bool held_out = false;
+  };
+  std::vector<Choice> first_choices();
+  std::vector<Choice> next_choices(std::size_t count);
+
+  // Derivatives at the final values, and the figures of the rows that judge the fit.
+  void finish();
+
+  const RobustFit& figures() const { return fit_; }
+  RobustFit& fit() { return fit_; }
+  const std::vector<LearnedPoint>& points() const { return points_; }
+  const StartProfile& start() const { return start_; }
+  Json profile() const;
+  // The record of a point's simulation at the present values.
+  Record simulated(const LearnedPoint& point);
+  std::size_t runs() const { return simulated_->runs(); }
+
+ private:
+  std::size_t add_row(const Point& point, const std::string& key, double figure, RowUse use);
+  std::vector<std::size_t> unmeasured() const;
+
+  StartProfile start_;
+  CandidateFacts facts_;
+  LearnPrograms& programs_;
+  std::uint64_t seed_;
+  std::vector<FitParameter> parameters_;
+  std::unique_ptr<SimulatedFigures> simulated_;
+  RobustFit fit_;
+  std::vector<Candidate> pool_;
+  std::vector<std::optional<std::size_t>> candidate_rows_;  // by candidate
+  std::vector<bool> measured_;                              // by candidate
+  std::vector<LearnedPoint> points_;
+};
+
+}  // namespace verbscope

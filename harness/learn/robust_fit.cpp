@@ -1,0 +1,315 @@
+#include "harness/learn/robust_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <cstdlib>
+#include <utility>
+
+namespace verbscope {
+namespace {
+
+constexpr double kDerivativeStep = 0.12;  // of a coordinate
+// A smaller change of the logarithm of a figure is rounding, or noise of the simulation.
+constexpr double kLeastChange = 0.002, kNoiseFactor = 2;
+constexpr std::array<std::uint64_t, 2> kOtherSeeds{2, 3};
+constexpr double kLongestStep = 0.7;       // of a coordinate: a factor of two
+// Cauchy's loss has 95 % of the efficiency of squares for normal errors with this constant (Rey, 1983).
+constexpr double kCauchy = 2.385;
+constexpr double kNormalMad = 1.4826;  // standard deviation of a normal variable / its median absolute deviation
+// Largest error of the linear prediction of a row's change: this, and this share of the change.
+constexpr double kPoorLine = 0.03, kPoorShare = 0.4;
+constexpr double kFirstDamping = 0.01, kDampingFactor = 3;
+constexpr int kAttempts = 4;
+constexpr double kEnoughGain = 0.005;       // of the cost: less ends the search
+constexpr double kFailedError = 2.302585;   // ln 10
+
+// The value at which a derivative is simulated: towards a slower machine, unless that leaves the range. Whole numbers
+// differ by at least one. Nothing if there is no other value.
+std::optional<double> neighbour(const FitParameter& parameter, double value) {
+  const double now = rounded_value(parameter, value), x = coordinate(parameter, now);
+  const double slower = slows_when_larger(parameter) ? kDerivativeStep : -kDerivativeStep;
+  for (const double step : {slower, -slower}) {
+    double other = std::exp(x + step) - parameter.offset;
+    if (parameter.integer) other = step > 0 ? std::max(std::round(other), now + 1) : std::min(std::round(other), now - 1);
+    if (other >= parameter.low && other <= parameter.high) return other;
+  }
+  return std::nullopt;
+}
+
+double middle(Vector values) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, at);
+  return *at;
+}
+
+}  // namespace
+
+RobustFit::RobustFit(std::vector<FitParameter> parameters, LogFigures figures, const RobustFitOptions& options)
+    : parameters_(std::move(parameters)), figures_(std::move(figures)), options_(options) {
+  for (const FitParameter& each : parameters_) start_.push_back(coordinate(each, each.start));
+  x_ = start_;
+}
+
+std::size_t RobustFit::add_row(RowUse use, double log_measured, std::uint32_t properties) {
+  rows_.push_back({.use = use, .measured = log_measured, .properties = properties});
+  return rows_.size() - 1;
+}
+
+void RobustFit::set_measured(std::size_t row, RowUse use, double log_measured) {
+  rows_[row].use = use;
+  rows_[row].measured = log_measured;
+}
+
+std::vector<double> RobustFit::values_at(const Vector& x) const {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < x.size(); ++i) values.push_back(value_at_coordinate(parameters_[i], x[i]));
+  return values;
+}
+
+std::vector<std::size_t> RobustFit::fitted_rows() const {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].use == RowUse::fitted) out.push_back(i);
+  }
+  return out;
+}
+
+void RobustFit::simulate(const std::vector<std::size_t>& rows) {
+  std::vector<FitTrial> trials;
+  for (const std::size_t i : rows) {
+    if (!rows_[i].has_figure) trials.push_back({.values = values(), .row = i});
+  }
+  const Vector figures = figures_(trials);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    rows_[trials[i].row].simulated = figures[i];
+    rows_[trials[i].row].has_figure = true;
+  }
+}
+
+void RobustFit::measure_noise(const std::vector<std::size_t>& rows) {
+  std::vector<FitTrial> trials;
+  for (const std::size_t i : rows) {
+    for (const std::uint64_t seed : kOtherSeeds) trials.push_back({.values = values(), .row = i, .seed = seed});
+  }
+  const Vector figures = figures_(trials);
+  for (const std::size_t i : rows) rows_[i].noise = 0;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    Row& row = rows_[trials[i].row];
+    const double difference = std::abs(figures[i] - row.simulated);
+    row.noise = std::max(row.noise, std::isfinite(difference) ? difference : kFailedError);
+  }
+}
+
+std::vector<std::vector<bool>> RobustFit::active_groups(const std::vector<std::size_t>& rows,
+                                                        const std::function<bool(std::size_t)>& wanted) {
+  std::vector<FitTrial> trials;
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (std::size_t group = 0; group < kParameterGroups; ++group) {
+      std::vector<double> moved = values();
+      bool any = false;
+      for (std::size_t p = 0; p < parameters_.size(); ++p) {
+        if (static_cast<std::size_t>(parameters_[p].group) != group || !wanted(p) || !may_change(rows_[rows[r]], p)) continue;
+        const std::optional<double> other = neighbour(parameters_[p], moved[p]);
+        if (!other) continue;
+        moved[p] = *other;
+        any = true;
+      }
+      if (!any) continue;
+      places.emplace_back(r, group);
+      trials.push_back({.values = std::move(moved), .row = rows[r]});
+    }
+  }
+  const Vector figures = figures_(trials);
+  std::vector<std::vector<bool>> out(rows.size(), std::vector<bool>(kParameterGroups));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Row& row = rows_[trials[i].row];
+    const bool nothing = std::abs(figures[i] - row.simulated) < std::max(kLeastChange, kNoiseFactor * row.noise);
+    out[places[i].first][places[i].second] = !nothing;
+  }
+  return out;
+}
+
+void RobustFit::differentiate(const std::vector<std::size_t>& rows, const std::function<bool(std::size_t)>& wanted) {
+  simulate(rows);
+  measure_noise(rows);
+  const std::vector<std::vector<bool>> active = active_groups(rows, wanted);
+  struct Place {
+    std::size_t row, parameter;
+    double step;
+  };
+  std::vector<FitTrial> trials;
+  std::vector<Place> places;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    Row& row = rows_[rows[r]];
+    row.derivatives.resize(parameters_.size());
+    for (std::size_t p = 0; p < parameters_.size(); ++p) {
+      if (!wanted(p) || !may_change(row, p)) continue;
+      row.derivatives[p] = 0;
+      if (!active[r][static_cast<std::size_t>(parameters_[p].group)]) continue;
+      std::vector<double> values = values_at(x_);
+      const std::optional<double> other = neighbour(parameters_[p], values[p]);
+      if (!other) continue;
+      const double step = coordinate(parameters_[p], *other) - coordinate(parameters_[p], rounded_value(parameters_[p], values[p]));
+      values[p] = *other;
+      places.push_back({.row = rows[r], .parameter = p, .step = step});
+      trials.push_back({.values = std::move(values), .row = rows[r]});
+    }
+  }
+  const Vector figures = figures_(trials);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    Row& row = rows_[places[i].row];
+    const double change = figures[i] - row.simulated;
+    if (std::abs(change) >= std::max(kLeastChange, kNoiseFactor * row.noise)) row.derivatives[places[i].parameter] = change / places[i].step;
+  }
+}
+
+void RobustFit::refresh() {
+  const std::vector<std::size_t> rows = fitted_rows();
+  differentiate(rows, [](std::size_t) { return true; });
+  for (const std::size_t i : rows) rows_[i].has_derivatives = true;
+}
+
+bool RobustFit::counts(const Row& row) const {
+  return row.use == RowUse::fitted && row.has_derivatives && std::isfinite(row.simulated);
+}
+
+double RobustFit::scale() const {
+  if (options_.error > 0) return options_.error;
+  Vector sizes;
+  for (const Row& row : rows_) {
+    if (counts(row)) sizes.push_back(std::abs(row.measured - row.simulated));
+  }
+  return sizes.empty() ? options_.least_error : std::max(options_.least_error, kNormalMad * middle(std::move(sizes)));
+}
+
+double RobustFit::variance(const Row& row, double scale) const {
+  return scale * scale + row.noise * row.noise;
+}
+
+double RobustFit::loss(double residual, double variance) const {
+  const double r = residual * residual / variance;
+  return options_.robust ? kCauchy * kCauchy * std::log1p(r / (kCauchy * kCauchy)) : r;
+}
+
+double RobustFit::weight(const Row& row, double scale) const {
+  const double r = row.measured - row.simulated, v = variance(row, scale);
+  return options_.robust ? 1 / (v + r * r / (kCauchy * kCauchy)) : 1 / v;
+}
+
+double RobustFit::cost(const Vector& simulated, const Vector& x, double scale) const {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size() && options_.known_within > 0; ++i) {
+    sum += std::pow((x[i] - start_[i]) / options_.known_within, 2);
+  }
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (!counts(rows_[i])) continue;
+    sum += loss(std::isfinite(simulated[i]) ? rows_[i].measured - simulated[i] : kFailedError, variance(rows_[i], scale));
+  }
+  return sum;
+}
+
+Vector RobustFit::figures_at(const Vector& x) {
+  std::vector<FitTrial> trials;
+  const std::vector<double> values = values_at(x);
+  for (const std::size_t i : fitted_rows()) trials.push_back({.values = values, .row = i});
+  const Vector figures = figures_(trials);
+  Vector out(rows_.size());
+  for (std::size_t i = 0; i < trials.size(); ++i) out[trials[i].row] = figures[i];
+  return out;
+}
+
+double RobustFit::cost_at(const Vector& coordinates) {
+  return cost(figures_at(coordinates), coordinates, scale());
+}
+
+SquareMatrix RobustFit::information(double scale) const {
+  SquareMatrix out(parameters_.size());
+  for (const Row& row : rows_) {
+    if (counts(row)) out.add_product(row.derivatives, weight(row, scale));
+  }
+  for (std::size_t i = 0; i < parameters_.size() && options_.known_within > 0; ++i) {
+    out.at(i, i) += 1 / (options_.known_within * options_.known_within);
+  }
+  return out;
+}
+
+SquareMatrix RobustFit::covariance() const {
+  return inverse(information(scale()));
+}
+
+Vector RobustFit::step(double damping, double scale) const {
+  SquareMatrix matrix = information(scale);
+  Vector pull(parameters_.size());
+  for (const Row& row : rows_) {
+    if (!counts(row)) continue;
+    const double force = weight(row, scale) * (row.measured - row.simulated);
+    for (std::size_t i = 0; i < pull.size(); ++i) pull[i] += force * row.derivatives[i];
+  }
+  for (std::size_t i = 0; i < pull.size(); ++i) {
+    if (options_.known_within > 0) pull[i] -= (x_[i] - start_[i]) / (options_.known_within * options_.known_within);
+    matrix.at(i, i) = matrix.at(i, i) * (1 + damping) + damping;
+  }
+  return solved(matrix, pull);
+}
+
+void RobustFit::accept(const Vector& to, const Vector& simulated) {
+  Vector moved(x_.size());
+  for (std::size_t i = 0; i < x_.size(); ++i) moved[i] = to[i] - x_[i];
+  std::vector<std::size_t> poor;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    Row& row = rows_[i];
+    row.has_figure = row.use == RowUse::fitted;
+    if (!row.has_figure) continue;
+    const double change = simulated[i] - row.simulated;
+    row.simulated = simulated[i];
+    const double missed = change - dot(row.derivatives, moved);
+    // Also true if the run failed before or now.
+    if (!(std::abs(missed) < std::max(kPoorLine, kNoiseFactor * row.noise) + kPoorShare * std::abs(change))) poor.push_back(i);
+  }
+  x_ = to;
+  differentiate(poor, [](std::size_t) { return true; });
+}
+
+// Returns true if a further step may gain more.
+bool RobustFit::try_step(double& damping) {
+  Vector now;
+  for (const Row& row : rows_) now.push_back(row.simulated);
+  const double scale_now = scale(), before = cost(now, x_, scale_now);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const Vector moves = step(damping, scale_now);
+    Vector to;
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      const double x = x_[i] + std::clamp(moves[i], -kLongestStep, kLongestStep);
+      to.push_back(coordinate(parameters_[i], value_at_coordinate(parameters_[i], x)));
+    }
+    const Vector simulated = figures_at(to);
+    const double after = cost(simulated, to, scale_now);
+    if (std::getenv("LEARN_DEBUG")) fmt::print(stderr, "  scale {:.4f} cost {:.1f} -> {:.1f} damping {:.2g}\n", scale_now, before, after, damping);
+    if (after < before) {
+      damping /= kDampingFactor;
+      accept(to, simulated);
+      return before - after > kEnoughGain * before;
+    }
+    damping = std::max(damping, kFirstDamping) * kDampingFactor * kDampingFactor;
+  }
+  return false;
+}
+
+bool RobustFit::improve(int steps) {
+  std::vector<std::size_t> fresh;
+  for (const std::size_t i : fitted_rows()) {
+    if (!rows_[i].has_derivatives) fresh.push_back(i);
+  }
+  differentiate(fresh, [](std::size_t) { return true; });
+  for (const std::size_t i : fresh) rows_[i].has_derivatives = true;
+  double damping = kFirstDamping;
+  for (int i = 0; i < steps; ++i) {
+    if (!try_step(damping)) return false;
+  }
+  return true;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,105 @@
+#include "harness/learn/simulated_figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "analysis/points.hpp"
+#include "common/files.hpp"
+#include "harness/point/point_runner.hpp"
+#include "harness/sweep/parallel.hpp"
+
+namespace verbscope {
+namespace {
+
+// A rate is accurate to a few parts in a thousand after this many operations beyond those that fill the queues.
+constexpr double kOperations = 1500, kRoundTrips = 200;
+constexpr double kShortestUs = 20, kLongestUs = 2000;
+constexpr double kPathUs = 40;  // of the warm-up, for latencies and caches
+
+std::string microseconds(double us) {
+  return fmt::format("{:.0f}us", std::ceil(us));
+}
+
+// The point with an interval that measures about enough operations.
+Point with_interval(Point point, const std::string& key, double figure) {
+  const bool latency = key != "rate_mops";
+  const PointLoad load = load_of(point);
+  const double operations = latency ? kRoundTrips : kOperations + load.outstanding;
+  const double us = std::clamp(latency ? operations * 2 * figure / 1e3 : operations / figure, kShortestUs, kLongestUs);
+  point.params.erase("iters");
+  point.params["duration"] = microseconds(us);
+  point.params["warmup"] = microseconds(us + kPathUs);
+  point.params["longest"] = microseconds(4 * (us + kPathUs));
+  return point;
+}
+
+}  // namespace
+
+const BenchmarkSpec& LearnPrograms::spec(const std::string& benchmark) {
+  const auto found = specs_.find(benchmark);
+  return found != specs_.end() ? found->second : specs_.emplace(benchmark, describe_benchmark(binary(benchmark))).first->second;
+}
+
+SimulatedFigures::SimulatedFigures(Json profile, std::vector<FitParameter> parameters, LearnPrograms& programs,
+                                   std::size_t jobs, StopSource* stop)
+    : profile_(std::move(profile)),
+      parameters_(std::move(parameters)),
+      programs_(programs),
+      jobs_(jobs),
+      stop_(stop) {}
+
+void SimulatedFigures::add(const Point& point, const std::string& key, double figure, std::uint32_t properties) {
+  programs_.spec(point.benchmark);
+  rows_.push_back({.point = with_interval(point, key, figure), .key = key, .properties = properties});
+}
+
+std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const bool matters = (parameters_[i].needs & ~rows_[trial.row].properties) == 0;
+    out.push_back(rounded_value(parameters_[i], matters ? trial.values[i] : parameters_[i].start));
+  }
+  return out;
+}
+
+Record SimulatedFigures::run(const Row& row, const std::vector<double>& values, std::uint64_t seed,
+                             const std::string& file) const {
+  replace_file(file, dump_json(with_values(profile_, parameters_, values)) + "\n");
+  const PointRunner runner(programs_.binary(row.point.benchmark), programs_.spec(row.point.benchmark),
+                           RunTarget{.fabric = "sim:" + file, .roles = {}}, RoleLimits{}, stop_);
+  Point point = row.point;
+  point.seed = seed;
+  std::optional<Record> record = runner.run(point);
+  std::filesystem::remove(file);
+  if (!record) throw InterruptedError("interrupted");
+  return std::move(*record);
+}
+
+Record SimulatedFigures::record(const FitTrial& trial) {
+  return run(rows_[trial.row], rounded(trial), trial.seed, temp_.file("record.json"));
+}
+
+std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& trials) {
+  std::vector<Key> keys, missing;
+  for (const FitTrial& trial : trials) {
+    keys.emplace_back(trial.row, trial.seed, rounded(trial));
+    if (known_.emplace(keys.back(), std::numeric_limits<double>::quiet_NaN()).second) missing.push_back(keys.back());
+  }
+  std::vector<double> figures(missing.size(), std::numeric_limits<double>::quiet_NaN());
+  run_parallel(missing.size(), jobs_, [&](std::size_t i) {
+    const auto& [number, seed, values] = missing[i];
+    const Row& row = rows_[number];
+    const Record record = run(row, values, seed, temp_.file(fmt::format("{}.json", i)));
+    const auto value = record.status == RecordStatus::failed ? std::nullopt : number_at(record.result, row.key);
+    if (value && *value > 0) figures[i] = std::log(*value);
+  });
+  runs_ += missing.size();
+  for (std::size_t i = 0; i < missing.size(); ++i) known_[missing[i]] = figures[i];
+  std::vector<double> out;
+  for (const Key& key : keys) out.push_back(known_.at(key));
+  return out;
+}
+
+}  // namespace verbscope

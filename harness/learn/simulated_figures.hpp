@@ -1,0 +1,75 @@
+// Figures of points on simulated copies of a profile with other parameter values, in short simulated intervals.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/json.hpp"
+#include "harness/learn/candidates.hpp"
+#include "harness/learn/robust_fit.hpp"
+#include "harness/process/stop.hpp"
+#include "harness/process/temp_folder.hpp"
+#include "harness/sweep/benchmarks.hpp"
+
+namespace verbscope {
+
+// The benchmarks of a folder; each is asked once for its description.
+class LearnPrograms {
+ public:
+  explicit LearnPrograms(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  const BenchmarkSpec& spec(const std::string& benchmark);
+  std::filesystem::path binary(const std::string& benchmark) const { return benchmark_binary(folder_, benchmark); }
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  std::filesystem::path folder_;
+  std::map<std::string, BenchmarkSpec> specs_;
+};
+
+class SimulatedFigures {
+ public:
+  // `programs` must outlive this object. Runs `jobs` simulations at a time. Throws InterruptedError at the stop.
+  SimulatedFigures(Json profile, std::vector<FitParameter> parameters, LearnPrograms& programs, std::size_t jobs,
+                   StopSource* stop);
+
+  // Adds a point as the next row. `key`: of its figure in the result; `figure`: about what is expected, which
+  // determines the simulated interval; `properties`: parameters that need others do not change the figure.
+  void add(const Point& point, const std::string& key, double figure, std::uint32_t properties);
+
+  std::vector<double> log_figures(const std::vector<FitTrial>& trials);
+
+  // The record of a row with these values.
+  Record record(const FitTrial& trial);
+
+  std::size_t runs() const { return runs_; }
+
+ private:
+  struct Row {
+    Point point;
+    std::string key;
+    std::uint32_t properties;
+  };
+
+  using Key = std::tuple<std::size_t, std::uint64_t, std::vector<double>>;  // row, seed, values
+
+  // Whole numbers and five digits: the values that the profile will have, of parameters that matter to the row.
+  std::vector<double> rounded(const FitTrial& trial) const;
+  Record run(const Row& row, const std::vector<double>& values, std::uint64_t seed, const std::string& file) const;
+
+  Json profile_;
+  std::vector<FitParameter> parameters_;
+  LearnPrograms& programs_;
+  std::size_t jobs_;
+  StopSource* stop_;
+  TempFolder temp_;
+  std::vector<Row> rows_;
+  std::map<Key, double> known_;
+  std::size_t runs_ = 0;
+};
+
+}  // namespace verbscope
