@@ -41,8 +41,14 @@ void read_given(const LearnTexts& texts, LearnOptions& options) {
   }
   std::vector<std::string> files = texts.records;
   files.insert(files.end(), texts.imports.begin(), texts.imports.end());
-  options.given = fmt::format("{}", fmt::join(files, ", "));
+  if (!options.rows.empty()) {
+    if (options.cluster.empty()) fail_usage("--rows {}: give the cluster of the rows with --cluster", options.rows);
+    if (!options.hosts.empty()) fail_usage("--rows: not with --hosts");
+    check_cluster(options.cluster);
+    files.push_back(options.rows);
+  }
   if (options.hosts.empty() && files.empty()) fail_usage("give --hosts to measure, or --records or --import");
+  options.given = fmt::format("{}", fmt::join(files, ", "));
 }
 
 }  // namespace
@@ -62,6 +68,8 @@ Action add_learn(CLI::App& command) {
   command.add_option("--hosts,--fabric", learn_options.hosts, "measure here: a hosts file, host names (node1,node2), slurm, or sim:NAME");
   command.add_option("--records", texts.records, "begin with the records of these results files; without --hosts, use only them");
   command.add_option("--import", texts.imports, "likewise with output of perftest or ucx_perftest");
+  command.add_option("--rows", learn_options.rows, "learn from the rows of this CSV file, in a form of configs/measured/forms.json");
+  command.add_option("--cluster", learn_options.cluster, "with --rows: use the rows of this cluster, and the facts that its profile documents");
   command.add_option("--out", learn_options.out, "write the profile to this file; records go beside it, with the extension .jsonl")->required();
   command.add_option("--budget", texts.budget, "stop measuring after this long")->default_str("15min");
   command.add_option("--points", learn_options.points, "measure at most this many points")->default_str("300")->transform(whole_number(20, 10'000));

@@ -35,7 +35,7 @@ class Pool {
   std::vector<Candidate> take() { return std::move(out_); }
 
  private:
-  static constexpr int kMostThreads = 24;  // more take long to simulate
+  static constexpr int kMostThreads = 12;  // more take long to simulate, and other resources are the limit
 
   static std::vector<std::string> sorted_keys(const Json& params) {
     std::vector<std::string> keys;

@@ -26,6 +26,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPointsPerRound = 25;
 constexpr int kFirstSteps = 12, kNextSteps = 6;
+constexpr int kUsualCores = 8;             // if no host states them
+constexpr std::size_t kFewestFigures = 5;  // to fit anything
+constexpr std::size_t kSurveyed = 30;      // records that choose the profile to start from
+constexpr std::size_t kJudged = 5;         // every n-th record judges the fit
 constexpr double kSecondsPerRun = 0.04, kRunsPerPoint = 60;  // of the simulations of a fit, on one CPU
 
 // Measures points, or returns the records of earlier calls, and appends new ones to the file.
@@ -86,8 +90,8 @@ std::filesystem::path records_of(const LearnOptions& options) {
   return out.replace_extension(".jsonl");
 }
 
-CandidateFacts candidate_facts(const ToldFacts& told, int cores) {
-  return {.cores = told.values.value("host.cores", cores),
+CandidateFacts candidate_facts(const ToldFacts& told) {
+  return {.cores = told.values.value("host.cores", kUsualCores),
           .mtu = told.values.value("wire.mtu_bytes", std::uint64_t{4096}),
           .max_inline = std::min<std::uint64_t>(256, told.values.value("wire.max_inline_bytes", std::uint64_t{256}))};
 }
@@ -104,17 +108,29 @@ class Learning {
       : options_(options), programs_(programs), jobs_(job_count(options.jobs)), stop_(stop), out_(out) {}
 
   int from_records() {
-    if (options_.records.empty()) fail("{}: no record to learn from", options_.given);
     ToldFacts told;
+    std::vector<MeasuredFigure> figures = figures_of(options_.records);
+    if (!options_.rows.empty()) {
+      told = told_by_profile(read_json_file(find_config("clusters", options_.cluster)), options_.cluster);
+      for (MeasuredFigure& each : row_figures()) figures.push_back(std::move(each));
+    }
     for (const Record& record : options_.records) {
       if (told.values.empty()) told = told_by_record(record);
     }
-    const CandidateFacts facts = candidate_facts(told, 8);
-    const auto chosen = std::min<std::size_t>(options_.records.size(), 30);
-    start(told, facts, {options_.records.begin(), options_.records.begin() + static_cast<std::ptrdiff_t>(chosen)});
-    add_records();
-    if (learner_->points().size() < 5) fail("{}: {} records with a rate or latency, expected at least 5", options_.given, learner_->points().size());
-    announce_fit(learner_->points().size());
+    if (figures.size() < kFewestFigures) {
+      fail("{}: {} records with a rate or latency, expected at least {}", options_.given, figures.size(), kFewestFigures);
+    }
+    if (figures.size() > options_.points) {
+      std::vector<MeasuredFigure> drawn;
+      for (const std::size_t i : draw_numbers(figures.size(), options_.points, options_.seed)) drawn.push_back(figures[i]);
+      figures = std::move(drawn);
+    }
+    announce_fit(figures.size());
+    std::vector<MeasuredFigure> some;
+    for (const std::size_t i : draw_numbers(figures.size(), kSurveyed, options_.seed)) some.push_back(figures[i]);
+    start(told, candidate_facts(told), some);
+    const std::vector<std::size_t> judges = draw_numbers(figures.size(), figures.size() / kJudged, options_.seed + 1);
+    for (std::size_t i = 0; i < figures.size(); ++i) learner_->add(figures[i], std::ranges::binary_search(judges, i));
     learner_->fit(kFirstSteps);
     return conclude(options_.given, {});
   }
@@ -123,7 +139,7 @@ class Learning {
     const Lab lab(options_.hosts, options_.launcher, programs_, options_.disturb ? std::optional(Disturbance{.seed = *options_.disturb}) : std::nullopt, stop_);
     const ToldFacts told = lab.told();
     Measurements measure(lab, records_of(options_), options_.budget_seconds, options_.points, out_);
-    const CandidateFacts facts = candidate_facts(told, 8);
+    const CandidateFacts facts = candidate_facts(told);
     announce(lab, measure);
     if (!lab.software_device().empty()) return software(lab, measure, facts);
     const Survey survey = survey_of(lab.servers(), survey_points(facts), std::ref(measure));
@@ -133,9 +149,10 @@ class Learning {
       slow_.push_back(slow.name);
     }
     servers_ = survey.good;
-    start(told, facts, survey.records);
-    for (const Record& record : survey.records) learner_->add(record, false);
-    add_records();
+    const std::vector<MeasuredFigure> surveyed = figures_of(survey.records);
+    start(told, facts, surveyed);
+    for (const MeasuredFigure& each : surveyed) learner_->add(each, false);
+    for (const MeasuredFigure& each : figures_of(options_.records)) learner_->add(each, false);
     if (!measure_all(measure, learner_->first_choices())) return kExitInterrupted;
     print_format(out_, "measured {} points; fitting\n", measure.count());
     learner_->fit(kFirstSteps);
@@ -178,17 +195,34 @@ class Learning {
     return 1;
   }
 
-  void start(const ToldFacts& told, const CandidateFacts& facts, const std::vector<Record>& records) {
+  void start(const ToldFacts& told, const CandidateFacts& facts, const std::vector<MeasuredFigure>& measured) {
     const std::vector<std::string> names = options_.like.empty() ? list_configs("clusters") : options_.like;
-    StartProfile start = nearest_profile(names, told, records, programs_, jobs_, stop_);
-    print_format(out_, "starting from {}: half of {} points are within {:.0f} %\n", start.name, records.size(), std::expm1(start.error) * 100);
+    StartProfile start = nearest_profile(names, told, measured, programs_, jobs_, stop_);
+    print_format(out_, "starting from {}: half of {} points are within {:.0f} %\n", start.name, measured.size(), std::expm1(start.error) * 100);
     learner_.emplace(std::move(start), facts, programs_, jobs_, options_.seed, stop_);
   }
 
-  void add_records() {
-    const std::size_t count = options_.records.size();
-    const std::vector<std::size_t> judges = draw_numbers(count, count / 5, options_.seed);
-    for (std::size_t i = 0; i < count; ++i) learner_->add(options_.records[i], std::ranges::binary_search(judges, i));
+  std::vector<MeasuredFigure> figures_of(const std::vector<Record>& records) {
+    std::vector<MeasuredFigure> out;
+    for (const Record& record : records) {
+      if (auto figure = measured_figure(record, programs_)) out.push_back(std::move(*figure));
+    }
+    return out;
+  }
+
+  // The rows of the cluster that one run measures, whose value counts as it is.
+  std::vector<MeasuredFigure> row_figures() {
+    std::vector<EvidenceRow> rows = evidence_of_file(options_.rows);
+    Programs programs(programs_.folder());
+    set_not_run_reasons(rows, programs);
+    std::vector<MeasuredFigure> out;
+    for (const EvidenceRow& row : rows) {
+      const PublishedPoint& point = row.point;
+      if (!row.not_run.empty() || row.by_shape || point.cluster != options_.cluster || !point.profile.empty()) continue;
+      if (point.comparison != Comparison::equals || !point.single()) continue;
+      out.push_back({.point = {.benchmark = point.run.benchmark, .params = point.run.params()}, .key = point.run.result_key, .figure = point.value});
+    }
+    return out;
   }
 
   // Returns false if interrupted.
@@ -197,7 +231,7 @@ class Learning {
       if (measure.over()) break;
       const std::optional<Record> record = measure(choice.candidate.point, servers_[measure.count() % servers_.size()]);
       if (!record) return false;
-      learner_->add(*record, choice.held_out);
+      for (const MeasuredFigure& each : figures_of({*record})) learner_->add(each, choice.held_out);
     }
     return true;
   }

@@ -16,7 +16,9 @@ namespace verbscope {
 struct LearnOptions {
   std::string hosts;             // as for verbscope run; empty: no measurement
   std::vector<Record> records;   // that exist already, with which the fit begins
-  std::string given;             // the files that these are from
+  std::string rows;              // a CSV file as for verbscope validate --rows; empty: none
+  std::string cluster;           // of these rows
+  std::string given;             // the files that all of these are from
   std::string out;               // profile to write
   double budget_seconds = 900;   // of measuring
   std::size_t points = 300;      // maximum number of measured points

@@ -12,9 +12,6 @@ namespace verbscope {
 namespace {
 
 constexpr double kNormal95 = 1.96;
-constexpr double kChiSquare95 = 3.84;  // of one degree of freedom: the rise of the cost at the ends of the interval
-constexpr double kWidest = 10;         // factor by which the likelihood may widen an interval
-constexpr double kDoubtful = 0.05;      // standard deviation of a coordinate from which its interval is checked
 // A point is unexplained if its error is this many standard deviations, and at least this large.
 constexpr double kUnexplained = 6, kLeastUnexplained = 0.1;
 
@@ -29,19 +26,6 @@ LearnedValue value_of(const FitParameter& parameter, double x, double deviation)
   const bool at_bound = out.low <= parameter.low * 1.001 && out.value <= parameter.low * 1.001;
   out.identified = !at_bound && out.low > 0 && out.high <= kWidestInterval * out.low;
   return out;
-}
-
-// The factor by which the interval of a parameter must be wider, so that the cost at its ends has risen as much as
-// Gauss' approximation says. The other parameters follow along their regression on this one.
-double widening(RobustFit& fit, const SquareMatrix& covariance, std::size_t p) {
-  const double deviation = std::sqrt(covariance.at(p, p)), now = fit.cost_at(fit.coordinates());
-  double least = kChiSquare95;
-  for (const double side : {-kNormal95, kNormal95}) {
-    Vector x = fit.coordinates();
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] += side * covariance.at(i, p) / deviation;
-    least = std::min(least, fit.cost_at(x) - now);
-  }
-  return std::clamp(std::sqrt(kChiSquare95 / std::max(least, 1e-9)), 1.0, kWidest);
 }
 
 KindError kind_error(const std::string& kind, const std::vector<double>& percents) {
@@ -75,10 +59,7 @@ Learned learned_by(Learner& learner) {
   const SquareMatrix covariance = fit.covariance();
   for (std::size_t p = 0; p < fit.parameters().size(); ++p) {
     const double deviation = std::sqrt(covariance.at(p, p));
-    LearnedValue value = value_of(fit.parameters()[p], fit.coordinates()[p], deviation);
-    const bool doubtful = value.identified && deviation > kDoubtful;
-    if (doubtful) value = value_of(fit.parameters()[p], fit.coordinates()[p], deviation * widening(fit, covariance, p));
-    out.values.push_back(value);
+    out.values.push_back(value_of(fit.parameters()[p], fit.coordinates()[p], deviation));
   }
   out.scale_percent = fit.scale() * 100;
   std::map<std::string, std::vector<double>> by_kind;
@@ -147,7 +128,7 @@ std::string learned_text(const Learner& learner, const Learned& learned, std::si
   text += "\n" + errors.text(width);
   text += fmt::format("\nusual error of a fitted point: {:.1f} %\n", learned.scale_percent);
   if (!learned.unexplained.empty()) text += "points that the fit does not explain; a mechanism that verbscope does not know, or a disturbed measurement?\n";
-  for (const Unexplained& each : learned.unexplained) text += fmt::format("  {:+.0f} %  {}\n", each.error_percent, point_text(*each.point));
+  for (const Unexplained& each : learned.unexplained) text += fmt::format("  {}  {}\n", std::isfinite(each.error_percent) ? fmt::format("{:+.0f} %", each.error_percent) : "its simulation failed:", point_text(*each.point));
   return text;
 }
 

@@ -42,9 +42,7 @@ struct Learned {
   double scale_percent = 0;  // robust standard deviation of a fitted point
 };
 
-// Intervals are Gauss' from the linearised model; those that decide whether a parameter is identified are checked by
-// the likelihood along the direction in which the parameter moves, and widened where it falls too slowly.
-// Precondition: learner.finish().
+// Intervals are Gauss', from the linearised model. Precondition: learner.finish().
 Learned learned_by(Learner& learner);
 
 // Where the records are, and which host was left out.

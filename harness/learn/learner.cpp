@@ -40,37 +40,40 @@ LogFigures figures_of(SimulatedFigures& simulated) {
   return [&simulated](const std::vector<FitTrial>& trials) { return simulated.log_figures(trials); };
 }
 
-// The median of |log error| of a profile on the records.
-double error_of(const Json& profile, const std::vector<Record>& records, LearnPrograms& programs, std::size_t jobs,
-                StopSource* stop) {
+// The median of |log error| of a profile on these figures.
+double error_of(const Json& profile, const std::vector<MeasuredFigure>& measured, LearnPrograms& programs,
+                std::size_t jobs, StopSource* stop) {
   SimulatedFigures simulated(profile, {}, programs, jobs, stop);
   std::vector<FitTrial> trials;
-  std::vector<double> measured, errors;
-  for (const Record& record : records) {
-    const std::optional<double> figure = figure_of(record);
-    if (!figure) continue;
-    simulated.add(point_of(record, programs), figure_key(record), *figure, kAnyOperation);
+  std::vector<double> errors;
+  for (const MeasuredFigure& each : measured) {
+    simulated.add(each.point, each.key, each.figure, kAnyOperation);
     trials.push_back({.values = {}, .row = trials.size()});
-    measured.push_back(std::log(*figure));
   }
   const std::vector<double> ours = simulated.log_figures(trials);
   for (std::size_t i = 0; i < ours.size(); ++i) {
-    errors.push_back(std::isfinite(ours[i]) ? std::abs(ours[i] - measured[i]) : std::log(10));
+    errors.push_back(std::isfinite(ours[i]) ? std::abs(ours[i] - std::log(measured[i].figure)) : std::log(10));
   }
   return middle_of(std::move(errors));
 }
 
 }  // namespace
 
+std::optional<MeasuredFigure> measured_figure(const Record& record, LearnPrograms& programs) {
+  const std::optional<double> figure = figure_of(record);
+  if (!figure) return std::nullopt;
+  return MeasuredFigure{.point = point_of(record, programs), .key = figure_key(record), .figure = *figure};
+}
+
 StartProfile nearest_profile(const std::vector<std::string>& names, const ToldFacts& told,
-                             const std::vector<Record>& records, LearnPrograms& programs, std::size_t jobs,
-                             StopSource* stop) {
+                             const std::vector<MeasuredFigure>& measured, LearnPrograms& programs,
+                             std::size_t jobs, StopSource* stop) {
   std::optional<StartProfile> best;
   for (const std::string& name : names) {
     const Json profile = read_json_file(find_config("clusters", name));
     if (!same_kind(profile, told)) continue;
     StartProfile candidate{.name = name, .profile = with_told(profile, told)};
-    candidate.error = error_of(candidate.profile, records, programs, jobs, stop);
+    candidate.error = error_of(candidate.profile, measured, programs, jobs, stop);
     if (!best || candidate.error < best->error) best = std::move(candidate);
   }
   if (!best) {
@@ -99,11 +102,9 @@ std::size_t Learner::add_row(const Point& point, const std::string& key, double 
   return fit_.add_row(use, std::log(figure), properties);
 }
 
-bool Learner::add(const Record& record, bool held_out) {
-  const std::optional<double> figure = figure_of(record);
-  if (!figure) return false;
-  const Point point = point_of(record, programs_);
-  const std::string key = figure_key(record);
+void Learner::add(const MeasuredFigure& measured, bool held_out) {
+  const Point& point = measured.point;
+  const double logarithm = std::log(measured.figure);
   const RowUse use = held_out ? RowUse::held_out : RowUse::fitted;
   const auto is_it = [&](const Candidate& each) {
     return each.point.benchmark == point.benchmark && each.point.params == point.params;
@@ -115,12 +116,11 @@ bool Learner::add(const Record& record, bool held_out) {
     row = std::exchange(candidate_rows_[found], std::nullopt);
   }
   if (row) {
-    fit_.set_measured(*row, use, std::log(*figure));
+    fit_.set_measured(*row, use, logarithm);
   } else {
-    row = add_row(point, key, *figure, use);
+    row = add_row(point, measured.key, measured.figure, use);
   }
-  points_.push_back({.point = point, .kind = kind_of(point), .key = key, .server = harness_text(record, "server"), .figure = *figure, .row = *row});
-  return true;
+  points_.push_back({measured, kind_of(point), *row});
 }
 
 std::vector<Learner::Choice> Learner::first_choices() {
@@ -170,7 +170,6 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
 
 void Learner::finish() {
   fit_.refresh();
-  fit_.improve(2);
   std::vector<std::size_t> rows;
   for (const LearnedPoint& point : points_) rows.push_back(point.row);
   fit_.simulate(rows);

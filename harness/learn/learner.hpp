@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,17 +15,19 @@
 
 namespace verbscope {
 
-// Measures a point; the number selects the host that is the server. Empty if interrupted.
-using MeasurePoint = std::function<std::optional<Record>(const Point& point, std::size_t server)>;
-using Announce = std::function<void(const std::string& line)>;
-
-// One measured point: its row in the fit, and what it is.
-struct LearnedPoint {
+// A measured figure and the point that measures it.
+struct MeasuredFigure {
   Point point;
+  std::string key;    // of the figure in the result
+  double figure = 0;  // in its unit
+};
+
+// The figure of a record; nothing if it failed or has none.
+std::optional<MeasuredFigure> measured_figure(const Record& record, LearnPrograms& programs);
+
+// A measured figure and its row in the fit.
+struct LearnedPoint : MeasuredFigure {
   std::string kind;
-  std::string key;    // of the figure
-  std::string server;  // the host, if known
-  double figure = 0;  // measured: Mops, or ns for latencies
   std::size_t row = 0;
 };
 
@@ -37,11 +38,11 @@ struct StartProfile {
   double error = 0;  // median of the absolute logarithmic errors on the points that chose it
 };
 
-// The nearest of these profiles (names or paths): the one whose figures are nearest to those of the records. Profiles
-// of other families of adapters or types of networks do not compete. Throws UsageError if none is left.
+// The nearest of these profiles (names or paths): the one whose figures are nearest to the measured ones. Profiles of
+// other families of adapters or types of networks do not compete. Throws UsageError if none is left.
 StartProfile nearest_profile(const std::vector<std::string>& names, const ToldFacts& told,
-                             const std::vector<Record>& records, LearnPrograms& programs, std::size_t jobs,
-                             StopSource* stop);
+                             const std::vector<MeasuredFigure>& measured, LearnPrograms& programs,
+                             std::size_t jobs, StopSource* stop);
 
 class Learner {
  public:
@@ -49,8 +50,8 @@ class Learner {
   Learner(StartProfile start, CandidateFacts facts, LearnPrograms& programs, std::size_t jobs, std::uint64_t seed,
           StopSource* stop);
 
-  // Adds a measured record, for the fit or to judge it. Returns false if it failed or has no figure.
-  bool add(const Record& record, bool held_out);
+  // Adds a measured figure, for the fit or to judge it.
+  void add(const MeasuredFigure& measured, bool held_out);
   // Fits all parameters to the records so far, by up to this many steps.
   void fit(int steps) { fit_.improve(steps); }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <cstdlib>
 #include <utility>
 
@@ -14,6 +13,7 @@ constexpr double kDerivativeStep = 0.12;  // of a coordinate
 // A smaller change of the logarithm of a figure is rounding, or noise of the simulation.
 constexpr double kLeastChange = 0.002, kNoiseFactor = 2;
 constexpr std::array<std::uint64_t, 2> kOtherSeeds{2, 3};
+constexpr double kFailedNoise = 0.5;  // of a row whose simulation fails with another seed
 constexpr double kLongestStep = 0.7;       // of a coordinate: a factor of two
 // Cauchy's loss has 95 % of the efficiency of squares for normal errors with this constant (Rey, 1983).
 constexpr double kCauchy = 2.385;
@@ -23,14 +23,14 @@ constexpr double kPoorLine = 0.03, kPoorShare = 0.4;
 constexpr double kFirstDamping = 0.01, kDampingFactor = 3;
 constexpr int kAttempts = 4;
 constexpr double kEnoughGain = 0.005;       // of the cost: less ends the search
-constexpr double kFailedError = 2.302585;   // ln 10
+constexpr double kFailedShare = 0.1;        // of the runs of a step: more are a fault of its values
 
-// The value at which a derivative is simulated: towards a slower machine, unless that leaves the range. Whole numbers
-// differ by at least one. Nothing if there is no other value.
-std::optional<double> neighbour(const FitParameter& parameter, double value) {
+// The value at which a derivative is simulated: towards a slower or a faster machine, or the other way if that leaves the
+// range. Whole numbers differ by at least one. Nothing if there is no other value.
+std::optional<double> neighbour(const FitParameter& parameter, double value, Side side) {
   const double now = rounded_value(parameter, value), x = coordinate(parameter, now);
-  const double slower = slows_when_larger(parameter) ? kDerivativeStep : -kDerivativeStep;
-  for (const double step : {slower, -slower}) {
+  const double first = slows_when_larger(parameter) == (side == Side::slower) ? kDerivativeStep : -kDerivativeStep;
+  for (const double step : {first, -first}) {
     double other = std::exp(x + step) - parameter.offset;
     if (parameter.integer) other = step > 0 ? std::max(std::round(other), now + 1) : std::min(std::round(other), now - 1);
     if (other >= parameter.low && other <= parameter.high) return other;
@@ -98,7 +98,7 @@ void RobustFit::measure_noise(const std::vector<std::size_t>& rows) {
   for (std::size_t i = 0; i < trials.size(); ++i) {
     Row& row = rows_[trials[i].row];
     const double difference = std::abs(figures[i] - row.simulated);
-    row.noise = std::max(row.noise, std::isfinite(difference) ? difference : kFailedError);
+    row.noise = std::max(row.noise, std::isfinite(difference) ? difference : kFailedNoise);
   }
 }
 
@@ -112,7 +112,7 @@ std::vector<std::vector<bool>> RobustFit::active_groups(const std::vector<std::s
       bool any = false;
       for (std::size_t p = 0; p < parameters_.size(); ++p) {
         if (static_cast<std::size_t>(parameters_[p].group) != group || !wanted(p) || !may_change(rows_[rows[r]], p)) continue;
-        const std::optional<double> other = neighbour(parameters_[p], moved[p]);
+        const std::optional<double> other = neighbour(parameters_[p], moved[p], Side::slower);
         if (!other) continue;
         moved[p] = *other;
         any = true;
@@ -132,44 +132,62 @@ std::vector<std::vector<bool>> RobustFit::active_groups(const std::vector<std::s
   return out;
 }
 
+Vector RobustFit::slopes(const std::vector<Cell>& cells, Side side) {
+  std::vector<FitTrial> trials;
+  std::vector<double> steps;
+  for (const Cell& cell : cells) {
+    const FitParameter& parameter = parameters_[cell.parameter];
+    std::vector<double> values = values_at(x_);
+    const double now = rounded_value(parameter, values[cell.parameter]);
+    values[cell.parameter] = neighbour(parameter, now, side).value_or(now);
+    steps.push_back(coordinate(parameter, values[cell.parameter]) - coordinate(parameter, now));
+    trials.push_back({.values = std::move(values), .row = cell.row});
+  }
+  Vector out = figures_(trials);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Row& row = rows_[cells[i].row];
+    const double change = out[i] - row.simulated;
+    const bool something = std::abs(change) >= std::max(kLeastChange, kNoiseFactor * row.noise);
+    out[i] = something && steps[i] != 0 ? change / steps[i] : 0;
+  }
+  return out;
+}
+
 void RobustFit::differentiate(const std::vector<std::size_t>& rows, const std::function<bool(std::size_t)>& wanted) {
   simulate(rows);
   measure_noise(rows);
   const std::vector<std::vector<bool>> active = active_groups(rows, wanted);
-  struct Place {
-    std::size_t row, parameter;
-    double step;
-  };
-  std::vector<FitTrial> trials;
-  std::vector<Place> places;
+  std::vector<Cell> cells;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Row& row = rows_[rows[r]];
     row.derivatives.resize(parameters_.size());
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
-      if (!wanted(p) || !may_change(row, p)) continue;
+      if (!wanted(p)) continue;
       row.derivatives[p] = 0;
-      if (!active[r][static_cast<std::size_t>(parameters_[p].group)]) continue;
-      std::vector<double> values = values_at(x_);
-      const std::optional<double> other = neighbour(parameters_[p], values[p]);
-      if (!other) continue;
-      const double step = coordinate(parameters_[p], *other) - coordinate(parameters_[p], rounded_value(parameters_[p], values[p]));
-      values[p] = *other;
-      places.push_back({.row = rows[r], .parameter = p, .step = step});
-      trials.push_back({.values = std::move(values), .row = rows[r]});
+      const bool may = may_change(row, p) && active[r][static_cast<std::size_t>(parameters_[p].group)];
+      if (may) cells.push_back({.row = rows[r], .parameter = p});
     }
   }
-  const Vector figures = figures_(trials);
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    Row& row = rows_[places[i].row];
-    const double change = figures[i] - row.simulated;
-    if (std::abs(change) >= std::max(kLeastChange, kNoiseFactor * row.noise)) row.derivatives[places[i].parameter] = change / places[i].step;
-  }
+  const Vector found = slopes(cells, Side::slower);
+  for (std::size_t i = 0; i < cells.size(); ++i) rows_[cells[i].row].derivatives[cells[i].parameter] = found[i];
 }
 
 void RobustFit::refresh() {
   const std::vector<std::size_t> rows = fitted_rows();
   differentiate(rows, [](std::size_t) { return true; });
-  for (const std::size_t i : rows) rows_[i].has_derivatives = true;
+  std::vector<Cell> cells;
+  for (const std::size_t i : rows) {
+    rows_[i].has_derivatives = true;
+    for (std::size_t p = 0; p < parameters_.size(); ++p) {
+      if (rows_[i].derivatives[p] != 0) cells.push_back({.row = i, .parameter = p});
+    }
+  }
+  const Vector faster = slopes(cells, Side::faster);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    double& slower = rows_[cells[i].row].derivatives[cells[i].parameter];
+    const double least = std::min(std::abs(slower), std::abs(faster[i]));
+    slower = slower * faster[i] > 0 ? std::copysign(least, slower) : 0;
+  }
 }
 
 bool RobustFit::counts(const Row& row) const {
@@ -205,24 +223,27 @@ double RobustFit::cost(const Vector& simulated, const Vector& x, double scale) c
     sum += std::pow((x[i] - start_[i]) / options_.known_within, 2);
   }
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (!counts(rows_[i])) continue;
-    sum += loss(std::isfinite(simulated[i]) ? rows_[i].measured - simulated[i] : kFailedError, variance(rows_[i], scale));
+    if (counts(rows_[i])) sum += loss(rows_[i].measured - simulated[i], variance(rows_[i], scale));
   }
   return sum;
 }
 
-Vector RobustFit::figures_at(const Vector& x) {
+std::optional<Vector> RobustFit::figures_at(const Vector& x) {
   std::vector<FitTrial> trials;
   const std::vector<double> values = values_at(x);
   for (const std::size_t i : fitted_rows()) trials.push_back({.values = values, .row = i});
   const Vector figures = figures_(trials);
-  Vector out(rows_.size());
-  for (std::size_t i = 0; i < trials.size(); ++i) out[trials[i].row] = figures[i];
-  return out;
-}
-
-double RobustFit::cost_at(const Vector& coordinates) {
-  return cost(figures_at(coordinates), coordinates, scale());
+  Vector out(rows_.size()), moved(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) moved[i] = x[i] - x_[i];
+  std::size_t failed = 0;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const Row& row = rows_[trials[i].row];
+    const bool fails = !std::isfinite(figures[i]) && counts(row);
+    if (fails) ++failed;
+    out[trials[i].row] = fails ? row.simulated + dot(row.derivatives, moved) : figures[i];
+  }
+  const bool too_many = static_cast<double>(failed) > kFailedShare * static_cast<double>(trials.size());
+  return too_many ? std::nullopt : std::optional(std::move(out));
 }
 
 SquareMatrix RobustFit::information(double scale) const {
@@ -258,6 +279,7 @@ Vector RobustFit::step(double damping, double scale) const {
 void RobustFit::accept(const Vector& to, const Vector& simulated) {
   Vector moved(x_.size());
   for (std::size_t i = 0; i < x_.size(); ++i) moved[i] = to[i] - x_[i];
+  const double spread = scale();
   std::vector<std::size_t> poor;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     Row& row = rows_[i];
@@ -266,34 +288,47 @@ void RobustFit::accept(const Vector& to, const Vector& simulated) {
     const double change = simulated[i] - row.simulated;
     row.simulated = simulated[i];
     const double missed = change - dot(row.derivatives, moved);
-    // Also true if the run failed before or now.
-    if (!(std::abs(missed) < std::max(kPoorLine, kNoiseFactor * row.noise) + kPoorShare * std::abs(change))) poor.push_back(i);
+    // Far from the measured figures a rough slope is enough. Also true if the run failed before or now.
+    const double allowed = std::max({kPoorLine, kNoiseFactor * row.noise, spread / 2}) + kPoorShare * std::abs(change);
+    if (!(std::abs(missed) < allowed)) poor.push_back(i);
   }
   x_ = to;
   differentiate(poor, [](std::size_t) { return true; });
+}
+
+// What no linear step can foretell is noise to the fit, once the step is small.
+void RobustFit::learn_noise(const Vector& moved, const Vector& simulated) {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    Row& row = rows_[i];
+    if (!counts(row)) continue;
+    const double missed = std::abs(simulated[i] - row.simulated - dot(row.derivatives, moved));
+    row.noise = std::max(row.noise, missed / 2);
+  }
 }
 
 // Returns true if a further step may gain more.
 bool RobustFit::try_step(double& damping) {
   Vector now;
   for (const Row& row : rows_) now.push_back(row.simulated);
-  const double scale_now = scale(), before = cost(now, x_, scale_now);
+  const double scale_now = scale();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const Vector moves = step(damping, scale_now);
-    Vector to;
+    Vector moved = step(damping, scale_now), to;
     for (std::size_t i = 0; i < x_.size(); ++i) {
-      const double x = x_[i] + std::clamp(moves[i], -kLongestStep, kLongestStep);
+      const double x = x_[i] + std::clamp(moved[i], -kLongestStep, kLongestStep);
       to.push_back(coordinate(parameters_[i], value_at_coordinate(parameters_[i], x)));
-    }
-    const Vector simulated = figures_at(to);
-    const double after = cost(simulated, to, scale_now);
-    if (std::getenv("LEARN_DEBUG")) fmt::print(stderr, "  scale {:.4f} cost {:.1f} -> {:.1f} damping {:.2g}\n", scale_now, before, after, damping);
-    if (after < before) {
-      damping /= kDampingFactor;
-      accept(to, simulated);
-      return before - after > kEnoughGain * before;
+      moved[i] = to[i] - x_[i];
     }
     damping = std::max(damping, kFirstDamping) * kDampingFactor * kDampingFactor;
+    const std::optional<Vector> simulated = figures_at(to);
+    if (!simulated) continue;
+    const double before = cost(now, x_, scale_now), after = cost(*simulated, to, scale_now);
+    if (std::getenv("LEARN_DEBUG")) fmt::print(stderr, "  scale {:.4f} cost {:.1f} -> {:.1f} damping {:.2g}\n", scale_now, before, after, damping);
+    if (after < before) {
+      damping /= kDampingFactor * kDampingFactor * kDampingFactor;
+      accept(to, *simulated);
+      return before - after > kEnoughGain * before;
+    }
+    if (attempt > 0) learn_noise(moved, *simulated);
   }
   return false;
 }

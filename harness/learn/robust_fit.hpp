@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "harness/learn/matrix.hpp"
@@ -36,6 +37,9 @@ struct RobustFitOptions {
 // A candidate has no measured figure yet. A row that is held out judges the fit.
 enum class RowUse { candidate, fitted, held_out };
 
+// The direction in which a parameter is moved: towards a slower machine, or a faster one.
+enum class Side { slower, faster };
+
 class RobustFit {
  public:
   RobustFit(std::vector<FitParameter> parameters, LogFigures figures, const RobustFitOptions& options);
@@ -48,7 +52,8 @@ class RobustFit {
   // Improves the values by up to `steps` steps, until one gains less than half a hundredth of the cost. Returns false
   // after such a step.
   bool improve(int steps);
-  // Simulates all derivatives of the fitted rows at the present values again, for the covariance.
+  // Simulates all derivatives of the fitted rows at the present values again, for the covariance: the smaller one of
+  // both directions, because a parameter that limits in one direction only has no value that follows from the rows.
   void refresh();
 
   const std::vector<FitParameter>& parameters() const { return parameters_; }
@@ -72,9 +77,6 @@ class RobustFit {
   double scale() const;
   // The covariance of the coordinates, from the fitted rows and the starting values.
   SquareMatrix covariance() const;
-  // The cost of the fitted rows at other coordinates, in units of the present scale: twice the negative logarithm of
-  // the likelihood.
-  double cost_at(const Vector& coordinates);
   const Vector& coordinates() const { return x_; }
 
  private:
@@ -87,7 +89,13 @@ class RobustFit {
     Vector derivatives{};
   };
 
+  // A derivative: of a row, by a parameter.
+  struct Cell {
+    std::size_t row, parameter;
+  };
+
   bool counts(const Row& row) const;
+  Vector slopes(const std::vector<Cell>& cells, Side side);
   // The variance of a row: that of all rows, and the noise of its simulation.
   double variance(const Row& row, double scale) const;
   // Of the square of its residual, with Cauchy's loss.
@@ -100,11 +108,12 @@ class RobustFit {
   SquareMatrix information(double scale) const;
   std::vector<double> values_at(const Vector& x) const;
   std::vector<std::size_t> fitted_rows() const;
-  // By row; 0 for rows that are not fitted.
-  Vector figures_at(const Vector& x);
+  // By row; 0 for rows that are not fitted. Nothing if many runs fail, which the present values do not.
+  std::optional<Vector> figures_at(const Vector& x);
   double cost(const Vector& simulated, const Vector& x, double scale) const;
   Vector step(double damping, double scale) const;
   bool try_step(double& damping);
+  void learn_noise(const Vector& moved, const Vector& simulated);
   void accept(const Vector& to, const Vector& simulated);
 
   std::vector<FitParameter> parameters_;

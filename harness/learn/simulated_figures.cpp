@@ -16,6 +16,7 @@ namespace {
 // A rate is accurate to a few parts in a thousand after this many operations beyond those that fill the queues.
 constexpr double kOperations = 1500, kRoundTrips = 200;
 constexpr double kShortestUs = 20, kLongestUs = 2000;
+constexpr double kLongestFactor = 10;  // for rates that are not steady at first
 constexpr double kPathUs = 40;  // of the warm-up, for latencies and caches
 
 std::string microseconds(double us) {
@@ -27,11 +28,12 @@ Point with_interval(Point point, const std::string& key, double figure) {
   const bool latency = key != "rate_mops";
   const PointLoad load = load_of(point);
   const double operations = latency ? kRoundTrips : kOperations + load.outstanding;
-  const double us = std::clamp(latency ? operations * 2 * figure / 1e3 : operations / figure, kShortestUs, kLongestUs);
+  const double latency_us = key.ends_with("_us") ? figure : figure / 1e3;
+  const double us = std::clamp(latency ? operations * 2 * latency_us : operations / figure, kShortestUs, kLongestUs);
   point.params.erase("iters");
   point.params["duration"] = microseconds(us);
   point.params["warmup"] = microseconds(us + kPathUs);
-  point.params["longest"] = microseconds(4 * (us + kPathUs));
+  point.params["longest"] = microseconds(kLongestFactor * (us + kPathUs));
   return point;
 }
 

@@ -62,6 +62,8 @@ def configuration_errors(programs, hidden, learned, cores, seed, count):
         theirs = list(pool.map(lambda words: figure(programs, hidden, words), drawn))
         ours = list(pool.map(lambda words: figure(programs, learned, words), drawn))
     errors = [(abs(b / a - 1) * 100, words) for a, b, words in zip(theirs, ours, drawn) if a and b]
+    if not errors:
+        raise SystemExit(f"seed {seed}: no configuration ran on both clusters")
     return sorted(errors, key=lambda error: error[0])
 
 

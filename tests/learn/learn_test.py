@@ -1,0 +1,115 @@
+#!/usr/bin/env -S python3 -B
+"""`verbscope learn` on a simulated cluster that differs from a known one in a few parameters: what it finds, writes,
+continues and refuses."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = pathlib.Path(sys.argv.pop(1)).resolve()
+# Parameters that the cluster has changed, and by how much. Each limits some point alone: acknowledgements limit WRITEs of
+# one QP, PCIe limits WRITEs of many threads, the CPU limits WRITEs of one thread over UC.
+CHANGED = {"nic.handle_ack_ns": 1.4, "link.tlp_share": 0.9, "host.wc_line_ns": 1.3}
+
+
+def run(*words):
+    return subprocess.run([PROGRAMS / "verbscope", *map(str, words)], capture_output=True, text=True)
+
+
+def value(profile, name):
+    section, key = name.split(".")
+    return profile[section][key]["value"]
+
+
+class Learn(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.scratch.name)
+        cls.hidden = json.loads((ROOT / "configs/clusters/cib.json").read_text())
+        for name, factor in CHANGED.items():
+            section, key = name.split(".")
+            cls.hidden[section][key]["value"] = round(value(cls.hidden, name) * factor, 4)
+        cls.hidden_file = cls.folder / "hidden.json"
+        cls.hidden_file.write_text(json.dumps(cls.hidden))
+        cls.out = cls.folder / "mine.json"
+        cls.command = ["learn", "--fabric", f"sim:{cls.hidden_file}", "--like", "cib", "--out", cls.out, "--points", 60]
+        cls.first = run(*cls.command)
+        cls.profile = json.loads(cls.out.read_text()) if cls.out.exists() else None
+
+    def test_it_finds_what_was_changed(self):
+        self.assertEqual(self.first.returncode, 0, self.first.stderr)
+        for name in CHANGED:
+            with self.subTest(name=name):
+                self.assertAlmostEqual(value(self.profile, name) / value(self.hidden, name), 1, delta=0.1)
+
+    def test_learned_parameters_name_their_records_and_interval(self):
+        learned = [each for section in ("host", "link", "nic", "fabric") for each in self.profile[section].values()
+                   if each["source"] == "learned"]
+        self.assertGreater(len(learned), 3)
+        for each in learned:
+            self.assertEqual(each["row"], str(self.out.with_suffix(".jsonl")))
+            low, high = each["interval"]
+            self.assertLessEqual(low, each["value"] * 1.001)
+            self.assertGreaterEqual(high, each["value"] * 0.999)
+
+    def test_it_says_what_it_does_not_know(self):
+        self.assertIn("not identified by these points", self.first.stdout)
+        # No point has a shared receive queue, events or registrations; sharing QPs is among the first points.
+        self.assertIn("points that judge the fit", self.first.stdout)
+        self.assertIn("all", self.profile["learned"]["held_out"])
+        self.assertEqual(self.profile["learned"]["start"], "cib")
+
+    def test_the_profile_is_a_cluster(self):
+        done = subprocess.run([PROGRAMS / "write_rate", "--fabric", f"sim:{self.out}", "--output", "message_rate"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(run("predict", self.out, "--size", 64).returncode, 0)
+
+    def test_a_second_call_measures_nothing_again(self):
+        records = self.out.with_suffix(".jsonl")
+        before = records.read_text()
+        again = run(*self.command)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertRegex(again.stdout, r"\d+ points are in .*mine.jsonl already")
+        self.assertEqual(records.read_text(), before)
+
+    def test_records_that_exist_are_enough(self):
+        other = self.folder / "records.json"
+        done = run("learn", "--records", self.out.with_suffix(".jsonl"), "--like", "cib", "--out", other)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        learned = json.loads(other.read_text())
+        self.assertAlmostEqual(value(learned, "nic.handle_ack_ns") / value(self.hidden, "nic.handle_ack_ns"), 1, delta=0.1)
+
+
+class Refusals(unittest.TestCase):
+    def check(self, words, *parts):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("learn", "--out", pathlib.Path(folder) / "x.json", *words)
+        self.assertNotEqual(done.returncode, 0)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+        self.assertLessEqual(len(done.stderr.strip().splitlines()), 2, done.stderr)
+
+    def test_nothing_to_learn_from(self):
+        self.check([], "--hosts", "--records")
+
+    def test_a_budget_without_time(self):
+        self.check(["--fabric", "sim:cib", "--budget", "0s"], "--budget", "0s")
+
+    def test_a_profile_of_another_family(self):
+        self.check(["--fabric", "sim:cib", "--like", "cx3"], "--like", "mlx5")
+
+    def test_an_unknown_cluster(self):
+        self.check(["--fabric", "sim:cibb"], "cibb")
+
+    def test_a_fabric_without_adapter(self):
+        self.check(["--fabric", "null"], "null", "RDMA")
+
+
+if __name__ == "__main__":
+    unittest.main()
