@@ -9,6 +9,7 @@
 #include "analysis/results_files.hpp"
 #include "common/cli.hpp"
 #include "common/files.hpp"
+#include "common/text.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 #include "harness/import/import_files.hpp"
@@ -34,6 +35,7 @@ double seconds_of(const std::string& text) {
 
 void read_given(const LearnTexts& texts, LearnOptions& options) {
   options.budget_seconds = seconds_of(texts.budget);
+  if (!options.report.empty()) check_output("--report", options.report, FileKind::report_page);
   if (!texts.records.empty()) options.records = load_results(texts.records, false);
   if (!texts.imports.empty()) {
     const ImportRequest request{.files = paths_of(texts.imports), .command_line = {"verbscope", "learn", "--import"}};
@@ -65,18 +67,37 @@ Action add_learn(CLI::App& command) {
   auto options = std::make_shared<Options>();
   LearnOptions& learn_options = options->learn;
   LearnTexts& texts = options->texts;
-  command.add_option("--hosts,--fabric", learn_options.hosts, "measure here: a hosts file, host names (node1,node2), slurm, or sim:NAME");
-  command.add_option("--records", texts.records, "begin with the records of these results files; without --hosts, use only them");
+  command.add_option("--hosts,--fabric", learn_options.hosts,
+                     "measure here: a hosts file, host names (node1,node2), slurm, or sim:NAME");
+  command.add_option("--records", texts.records,
+                     "begin with the records of these results files; without --hosts, use only them");
   command.add_option("--import", texts.imports, "likewise with output of perftest or ucx_perftest");
-  command.add_option("--rows", learn_options.rows, "learn from the rows of this CSV file, in a form of configs/measured/forms.json");
-  command.add_option("--cluster", learn_options.cluster, "with --rows: use the rows of this cluster, and the facts that its profile documents");
-  command.add_option("--out", learn_options.out, "write the profile to this file; records go beside it, with the extension .jsonl")->required();
+  command.add_option("--rows", learn_options.rows,
+                     "learn from the rows of this CSV file, in a form of configs/measured/forms.json");
+  command.add_option("--cluster", learn_options.cluster,
+                     "with --rows: use the rows of this cluster, and the facts that its profile documents");
+  command
+      .add_option("--out", learn_options.out,
+                  "write the profile to this file; records go beside it, with the extension .jsonl")
+      ->required();
+  command.add_option("--report", learn_options.report, "write a page with measured and simulated points to this file");
   command.add_option("--budget", texts.budget, "stop measuring after this long")->default_str("15min");
-  command.add_option("--points", learn_options.points, "measure at most this many points")->default_str("300")->transform(whole_number(20, 10'000));
-  command.add_option("--like", learn_options.like, "start from one of these profiles (default: the nearest of all)")->delimiter(',');
-  command.add_option("--seed", learn_options.seed, "seed for drawing the points that judge the fit")->default_str("1")->transform(whole_number(0, std::int64_t{1} << 53));
-  command.add_option("--jobs", learn_options.jobs, "simulations to run at a time")->default_str("one per CPU")->transform(whole_number(1, 1024));
-  command.add_option("--disturb", learn_options.disturb, "sim: disturb the figures with this seed as hardware does: noise of 1 %, 2 % outliers, one of four hosts with a slow CPU")->transform(whole_number(0, std::int64_t{1} << 53));
+  command.add_option("--points", learn_options.points, "measure at most this many points")
+      ->default_str("300")
+      ->transform(whole_number(20, 10'000));
+  command.add_option("--like", learn_options.like, "start from one of these profiles (default: the nearest of all)")
+      ->delimiter(',');
+  command.add_option("--seed", learn_options.seed, "seed for drawing the points that judge the fit")
+      ->default_str("1")
+      ->transform(whole_number(0, std::int64_t{1} << 53));
+  command.add_option("--jobs", learn_options.jobs, "simulations to run at a time")
+      ->default_str("one per CPU")
+      ->transform(whole_number(1, 1024));
+  command
+      .add_option("--disturb", learn_options.disturb,
+                  "sim: disturb the figures with this seed as hardware does: noise of 1 %, 2 % outliers, one of four "
+                  "hosts with a slow CPU")
+      ->transform(whole_number(0, std::int64_t{1} << 53));
   add_launcher(command, learn_options.launcher, kAnyLauncher);
   return [options] {
     read_given(options->texts, options->learn);

@@ -154,23 +154,6 @@ void check_link(const std::string& name, const Json& port, std::vector<Finding>&
 // not.
 constexpr double kEnoughMemlock = 64 << 20;
 
-// "0-3,8" as a set. Stops at the first syntax error and returns the cores read so far.
-std::set<int> core_set(const std::string& list) {
-  std::set<int> cores;
-  const char* at = list.data();
-  const char* const end = at + list.size();
-  while (at < end) {
-    int first = 0;
-    auto [next, error] = std::from_chars(at, end, first);
-    if (error != std::errc()) return cores;
-    int last = first;
-    if (next < end && *next == '-') next = std::from_chars(next + 1, end, last).ptr;
-    for (int core = first; core <= last && core - first < 4096; ++core) cores.insert(core);
-    at = next < end ? next + 1 : end;
-  }
-  return cores;
-}
-
 void check_cpu(const Json& facts, std::vector<Finding>& out) {
   if (fact_at(facts, "virtual_machine") == true) {
     out.push_back(

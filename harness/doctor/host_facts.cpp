@@ -341,4 +341,20 @@ std::string fact_text(const Json& value) {
   return printable_ascii(std::move(text));
 }
 
+std::set<int> core_set(const std::string& list) {
+  std::set<int> cores;
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (at < end) {
+    int first = 0;
+    auto [next, error] = std::from_chars(at, end, first);
+    if (error != std::errc()) return cores;
+    int last = first;
+    if (next < end && *next == '-') next = std::from_chars(next + 1, end, last).ptr;
+    for (int core = first; core <= last && core - first < 4096; ++core) cores.insert(core);
+    at = next < end ? next + 1 : end;
+  }
+  return cores;
+}
+
 }  // namespace verbscope

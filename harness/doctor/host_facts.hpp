@@ -2,6 +2,7 @@
 // from another machine.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "common/json.hpp"
@@ -30,5 +31,8 @@ const Json& fact_at(const Json& object, const char* key);
 const Json& fact_list(const Json& object, const char* key);
 // A string or a number as printable text of at most 200 characters. Empty for any other type.
 std::string fact_text(const Json& value);
+
+// "0-3,8" as a set. Stops at the first syntax error and returns the cores read so far.
+std::set<int> core_set(const std::string& list);
 
 }  // namespace verbscope

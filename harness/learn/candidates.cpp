@@ -54,7 +54,8 @@ void add_latencies(Pool& pool) {
     pool.add("verb_latency", {{"verb", "write"}, {"size", size}, {"inline_size", 0}});
     pool.add("verb_latency", {{"verb", "read"}, {"size", size}});
   }
-  for (const int size : {8, 64, 128}) pool.add("verb_latency", {{"verb", "write_inline"}, {"size", size}, {"inline_size", size}});
+  for (const int size : {8, 64, 128})
+    pool.add("verb_latency", {{"verb", "write_inline"}, {"size", size}, {"inline_size", size}});
   for (const int size : {8, 64, 1024}) {
     pool.add("verb_latency", {{"verb", "send"}, {"size", size}, {"inline_size", 0}});
     pool.add("verb_latency", {{"verb", "send"}, {"size", size}, {"inline_size", 0}, {"connection", "UC"}});
@@ -67,14 +68,22 @@ void add_writes(Pool& pool) {
     for (const int list : {1, 4, 16}) {
       for (const int size : {16, 64, 128, 256}) {
         for (const int threads : pool.threads()) {
-          pool.add("write_rate", {{"connection", connection}, {"post_list", list}, {"size", size}, {"inline_size", size}, {"threads", threads}});
+          pool.add("write_rate", {{"connection", connection},
+                                  {"post_list", list},
+                                  {"size", size},
+                                  {"inline_size", size},
+                                  {"threads", threads}});
         }
       }
     }
     for (const int list : {1, 16}) {
       for (const int size : {16, 64, 256, 512, 1024, 2048, 4096, 16384}) {
         for (const int threads : {1, pool.some(), pool.most()}) {
-          pool.add("write_rate", {{"connection", connection}, {"post_list", list}, {"size", size}, {"inline_size", 0}, {"threads", threads}});
+          pool.add("write_rate", {{"connection", connection},
+                                  {"post_list", list},
+                                  {"size", size},
+                                  {"inline_size", 0},
+                                  {"threads", threads}});
         }
       }
     }
@@ -86,11 +95,20 @@ void add_writes(Pool& pool) {
     }
   }
   for (const int signaled : {1, 4}) {
-    pool.add("write_rate", {{"connection", "UC"}, {"size", 16}, {"inline_size", 16}, {"cq_mod", signaled}, {"threads", 1}, {"qp", 4}});
-    pool.add("write_rate", {{"connection", "UC"}, {"size", 16}, {"inline_size", 16}, {"cq_mod", signaled}, {"post_list", 16}, {"threads", 1}, {"qp", 4}});
+    pool.add(
+        "write_rate",
+        {{"connection", "UC"}, {"size", 16}, {"inline_size", 16}, {"cq_mod", signaled}, {"threads", 1}, {"qp", 4}});
+    pool.add("write_rate", {{"connection", "UC"},
+                            {"size", 16},
+                            {"inline_size", 16},
+                            {"cq_mod", signaled},
+                            {"post_list", 16},
+                            {"threads", 1},
+                            {"qp", 4}});
   }
   for (const int size : {16, 64, 256, 1024}) {
-    pool.add("write_rate", {{"direction", "in"}, {"connection", "UC"}, {"size", size}, {"inline_size", 0}, {"post_list", 16}});
+    pool.add("write_rate",
+             {{"direction", "in"}, {"connection", "UC"}, {"size", size}, {"inline_size", 0}, {"post_list", 16}});
     pool.add("write_rate", {{"direction", "in"}, {"size", size}, {"inline_size", 0}, {"post_list", 16}});
   }
 }
@@ -99,8 +117,15 @@ void add_many_qps(Pool& pool) {
   for (const int qps : {2, 4, 8, 16, 32, 64, 128}) {
     pool.add("write_rate", {{"size", 32}, {"inline_size", 32}, {"threads", pool.most()}, {"qp", qps}, {"window", 2}});
     pool.add("read_rate", {{"size", 32}, {"threads", pool.most()}, {"qp", qps}, {"window", 2}});
-    pool.add("write_rate", {{"size", 32}, {"inline_size", 32}, {"threads", 1}, {"qp", qps}, {"window", 8}, {"wait", "oldest"}});
-    pool.add("write_rate", {{"connection", "UC"}, {"size", 16}, {"inline_size", 16}, {"threads", 1}, {"qp", qps}, {"post_list", 16}, {"tx_depth", 32}});
+    pool.add("write_rate",
+             {{"size", 32}, {"inline_size", 32}, {"threads", 1}, {"qp", qps}, {"window", 8}, {"wait", "oldest"}});
+    pool.add("write_rate", {{"connection", "UC"},
+                            {"size", 16},
+                            {"inline_size", 16},
+                            {"threads", 1},
+                            {"qp", qps},
+                            {"post_list", 16},
+                            {"tx_depth", 32}});
   }
 }
 
@@ -108,25 +133,40 @@ void add_reads(Pool& pool) {
   for (const char* direction : {"out", "in"}) {
     for (const int size : {16, 256, 1024, 4096, 16384}) {
       for (const int threads : {1, pool.some(), pool.most()}) {
-        pool.add("read_rate", {{"direction", direction}, {"size", size}, {"threads", threads}, {"qp", 4}, {"tx_depth", 32}});
+        pool.add("read_rate",
+                 {{"direction", direction}, {"size", size}, {"threads", threads}, {"qp", 4}, {"tx_depth", 32}});
       }
     }
   }
   for (const int window : {1, 2, 4, 8, 16}) {
-    for (const int threads : {1, pool.some(), pool.most()}) pool.add("read_rate", {{"size", 32}, {"threads", threads}, {"window", window}});
+    for (const int threads : {1, pool.some(), pool.most()})
+      pool.add("read_rate", {{"size", 32}, {"threads", threads}, {"window", window}});
   }
   for (const int outstanding : {8, 16, 24, 32, 64, 96}) {
-    pool.add("read_rate", {{"size", 32}, {"threads", pool.most()}, {"qp", 6}, {"window", outstanding}, {"wait", "oldest"}});
-    pool.add("read_rate", {{"size", 32}, {"threads", pool.most()}, {"qp", 8}, {"window", outstanding}, {"wait", "all"}, {"post_list", 8}});
+    pool.add("read_rate",
+             {{"size", 32}, {"threads", pool.most()}, {"qp", 6}, {"window", outstanding}, {"wait", "oldest"}});
+    pool.add("read_rate", {{"size", 32},
+                           {"threads", pool.most()},
+                           {"qp", 8},
+                           {"window", outstanding},
+                           {"wait", "all"},
+                           {"post_list", 8}});
   }
 }
 
 void add_deep(Pool& pool) {
   for (const int depth : {16, 32, 64, 128, 256}) {
     for (const char* connection : {"UC", "RC"}) {
-      pool.add("write_rate", {{"connection", connection}, {"size", 64}, {"inline_size", 64}, {"threads", pool.most()}, {"qp", 4}, {"tx_depth", depth}});
+      pool.add("write_rate", {{"connection", connection},
+                              {"size", 64},
+                              {"inline_size", 64},
+                              {"threads", pool.most()},
+                              {"qp", 4},
+                              {"tx_depth", depth}});
     }
-    pool.add("write_rate", {{"size", 64}, {"inline_size", 0}, {"threads", pool.most()}, {"qp", 4}, {"tx_depth", depth}, {"post_list", 8}});
+    pool.add(
+        "write_rate",
+        {{"size", 64}, {"inline_size", 0}, {"threads", pool.most()}, {"qp", 4}, {"tx_depth", depth}, {"post_list", 8}});
   }
 }
 
@@ -135,18 +175,32 @@ void add_sends(Pool& pool) {
     for (const int list : {1, 16}) {
       for (const int threads : {1, pool.some(), pool.most()}) {
         for (const char* benchmark : {"send_rate", "recv_rate"}) {
-          pool.add(benchmark, {{"connection", connection}, {"header_only", true}, {"post_list", list}, {"threads", threads}});
-          pool.add(benchmark, {{"connection", connection}, {"size", 32}, {"inline_size", 32}, {"post_list", list}, {"threads", threads}});
-          pool.add(benchmark, {{"connection", connection}, {"size", 512}, {"inline_size", 0}, {"post_list", list}, {"threads", threads}});
+          pool.add(benchmark,
+                   {{"connection", connection}, {"header_only", true}, {"post_list", list}, {"threads", threads}});
+          pool.add(benchmark, {{"connection", connection},
+                               {"size", 32},
+                               {"inline_size", 32},
+                               {"post_list", list},
+                               {"threads", threads}});
+          pool.add(benchmark, {{"connection", connection},
+                               {"size", 512},
+                               {"inline_size", 0},
+                               {"post_list", list},
+                               {"threads", threads}});
         }
       }
     }
   }
-  for (const int list : {1, 4, 64}) pool.add("recv_rate", {{"connection", "UD"}, {"header_only", true}, {"post_list", 16}, {"recv_list", list}, {"threads", 1}});
+  for (const int list : {1, 4, 64})
+    pool.add("recv_rate",
+             {{"connection", "UD"}, {"header_only", true}, {"post_list", 16}, {"recv_list", list}, {"threads", 1}});
   for (const int qps : {2, 4, 8}) {
-    pool.add("recv_rate", {{"connection", "UD"}, {"header_only", true}, {"post_list", 16}, {"threads", 1}, {"qp", qps}});
-    pool.add("send_rate", {{"connection", "UD"}, {"header_only", true}, {"post_list", 16}, {"threads", 1}, {"qp", qps}});
-    pool.add("send_rate", {{"connection", "UD"}, {"header_only", true}, {"post_list", 64}, {"threads", 1}, {"qp", qps}});
+    pool.add("recv_rate",
+             {{"connection", "UD"}, {"header_only", true}, {"post_list", 16}, {"threads", 1}, {"qp", qps}});
+    pool.add("send_rate",
+             {{"connection", "UD"}, {"header_only", true}, {"post_list", 16}, {"threads", 1}, {"qp", qps}});
+    pool.add("send_rate",
+             {{"connection", "UD"}, {"header_only", true}, {"post_list", 64}, {"threads", 1}, {"qp", qps}});
   }
 }
 
@@ -163,8 +217,19 @@ void add_atomics(Pool& pool) {
 void add_shared(Pool& pool) {
   for (const int threads : {2, 4, 8}) {
     if (threads > pool.most()) continue;
-    pool.add("write_rate", {{"size", 16}, {"inline_size", 16}, {"threads", threads}, {"threads_per_qp", threads}, {"qp", 4}, {"window", 16}, {"wait", "oldest"}});
-    pool.add("read_rate", {{"size", 16}, {"threads", threads}, {"threads_per_qp", threads}, {"qp", 4}, {"window", 16}, {"wait", "oldest"}});
+    pool.add("write_rate", {{"size", 16},
+                            {"inline_size", 16},
+                            {"threads", threads},
+                            {"threads_per_qp", threads},
+                            {"qp", 4},
+                            {"window", 16},
+                            {"wait", "oldest"}});
+    pool.add("read_rate", {{"size", 16},
+                           {"threads", threads},
+                           {"threads_per_qp", threads},
+                           {"qp", 4},
+                           {"window", 16},
+                           {"wait", "oldest"}});
   }
 }
 
@@ -194,7 +259,8 @@ std::vector<Candidate> candidate_points(const CandidateFacts& facts) {
 std::vector<Candidate> survey_points(const CandidateFacts& facts) {
   Pool pool(facts);
   pool.add("write_rate", {{"connection", "UC"}, {"size", 16}, {"inline_size", 16}, {"threads", 1}});
-  pool.add("write_rate", {{"connection", "UC"}, {"size", 16}, {"inline_size", 16}, {"post_list", 16}, {"threads", pool.most()}});
+  pool.add("write_rate",
+           {{"connection", "UC"}, {"size", 16}, {"inline_size", 16}, {"post_list", 16}, {"threads", pool.most()}});
   pool.add("verb_latency", {{"verb", "write"}, {"size", 64}, {"inline_size", 0}});
   pool.add("read_rate", {{"direction", "out"}, {"size", 1024}, {"threads", pool.some()}, {"qp", 4}});
   pool.add("read_rate", {{"size", 32}, {"threads", pool.most()}, {"window", 4}});
@@ -220,14 +286,16 @@ PointLoad load_of(const Point& point) {
   const double window = option(point, "window", 0), depth = option(point, "tx_depth", kUsualDepth);
   const bool per_thread = point.params.value("wait", "any") != "any";
   if (point.benchmark == "verb_latency") return {.outstanding = 1, .qps = 1};
-  if (point.benchmark == "atomic_rate") return {.outstanding = machine_qps * option(point, "window", 16), .qps = machine_qps};
+  if (point.benchmark == "atomic_rate")
+    return {.outstanding = machine_qps * option(point, "window", 16), .qps = machine_qps};
   if (window > 0) return {.outstanding = window * (per_thread ? threads : machine_qps), .qps = machine_qps};
   return {.outstanding = depth * machine_qps, .qps = machine_qps};
 }
 
 std::uint32_t properties_of(const Point& point, const CandidateFacts& facts) {
   const std::string& name = point.benchmark;
-  if (!is_among(name, {"verb_latency", "write_rate", "read_rate", "send_rate", "recv_rate", "atomic_rate"})) return kAllProperties;
+  if (!is_among(name, {"verb_latency", "write_rate", "read_rate", "send_rate", "recv_rate", "atomic_rate"}))
+    return kAllProperties;
   const std::string verb = point.params.value("verb", "write"), connection = point.params.value("connection", "RC");
   const bool latency = name == "verb_latency";
   const bool read = name == "read_rate" || (latency && verb == "read");
@@ -270,7 +338,7 @@ double expected_figure(const Point& point) {
   return std::min({cpu, wire, waiting});
 }
 
-std::optional<double> figure_of(const Record& record) {
+std::optional<double> measured_value(const Record& record) {
   if (record.status == RecordStatus::failed) return std::nullopt;
   const std::optional<double> value = number_at(record.result, figure_key(record));
   return value && *value > 0 ? value : std::nullopt;

@@ -40,7 +40,7 @@ std::uint32_t properties_of(const Point& point, const CandidateFacts& facts);
 std::string figure_key(const Record& record);
 std::string figure_key(const Point& candidate);
 // Nothing if the record failed or has no figure.
-std::optional<double> figure_of(const Record& record);
+std::optional<double> measured_value(const Record& record);
 
 // Operations that are outstanding in all, at most, and the QPs of the machine under test.
 struct PointLoad {

@@ -13,7 +13,8 @@ double gain_of(const SquareMatrix& covariance, const Vector& row, double varianc
   const Vector moved = covariance.times(row);
   const double total = variance + dot(row, moved);
   double gain = 0;
-  for (const std::size_t p : of) gain -= std::log1p(-std::min(0.999, moved[p] * moved[p] / (total * covariance.at(p, p))));
+  for (const std::size_t p : of)
+    gain -= std::log1p(-std::min(0.999, moved[p] * moved[p] / (total * covariance.at(p, p))));
   return gain;
 }
 

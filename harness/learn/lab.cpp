@@ -23,7 +23,8 @@ constexpr double kHardwareSeconds = 1.3 + kStartSeconds, kSimulatedSeconds = 0.1
 
 std::vector<std::string> all_benchmarks() {
   std::vector<std::string> out;
-  for (const char* name : {"verb_latency", "write_rate", "read_rate", "send_rate", "recv_rate", "atomic_rate"}) out.emplace_back(name);
+  for (const char* name : {"verb_latency", "write_rate", "read_rate", "send_rate", "recv_rate", "atomic_rate"})
+    out.emplace_back(name);
   return out;
 }
 
@@ -68,13 +69,15 @@ Lab::Lab(const std::string& hosts, const LauncherOptions& launcher, LearnProgram
     const bool repeated = std::ranges::find(servers_, host.name) != servers_.end();
     if (!repeated && (host.role != HostRole::client || servers_.empty())) servers_.push_back(host.name);
     const Json& device = device_of(fact_at(site_.host_facts(), host.name.c_str()), host);
-    if (fact_at(device, "software") == true) software_ = fmt::format("{} of {}", fact_text(fact_at(device, "name")), host.name);
+    if (fact_at(device, "software") == true)
+      software_ = fmt::format("{} of {}", fact_text(fact_at(device, "name")), host.name);
   }
 }
 
 ToldFacts Lab::told() const {
   const RunTarget& whole = site_.target();
-  if (whole.roles) return told_by_host(fact_at(site_.host_facts(), whole.roles->server.name.c_str()), whole.roles->server);
+  if (whole.roles)
+    return told_by_host(fact_at(site_.host_facts(), whole.roles->server.name.c_str()), whole.roles->server);
   const std::string name = whole.fabric.substr(kSimulatedPrefix.size());
   return told_by_profile(read_json_file(find_config("clusters", name)), name);
 }
@@ -99,7 +102,8 @@ RunTarget Lab::target(std::size_t server) const {
 
 void Lab::disturb(Record& record, const Point& point, std::size_t server) const {
   if (record.status == RecordStatus::failed) return;
-  std::mt19937_64 random(text_hash(fmt::format("{} {} {}", disturbance_->seed, dump_json(point_identity(point, "")), server)));
+  std::mt19937_64 random(
+      text_hash(fmt::format("{} {} {}", disturbance_->seed, dump_json(point_identity(point, "")), server)));
   double slower = std::normal_distribution<double>(0, disturbance_->noise)(random);
   if (std::uniform_real_distribution<double>()(random) < disturbance_->outliers) {
     slower += std::log(disturbance_->outlier_factor) * std::uniform_real_distribution<double>(0.5, 2)(random);
@@ -120,8 +124,9 @@ std::optional<Record> Lab::measure(const Point& point, std::size_t server) const
     timed.params["longest"] = kLongest;
   }
   const auto started = Provenance::Time::clock::now();
-  std::optional<Record> record =
-      PointRunner(programs_.binary(point.benchmark), programs_.spec(point.benchmark), target(server), RoleLimits{}, stop_).run(timed);
+  std::optional<Record> record = PointRunner(programs_.binary(point.benchmark), programs_.spec(point.benchmark),
+                                             target(server), RoleLimits{}, stop_)
+                                     .run(timed);
   if (!record) return record;
   if (disturbance_) disturb(*record, point, server);
   provenance_.add_to(*record, point, started);

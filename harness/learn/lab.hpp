@@ -22,8 +22,8 @@ namespace verbscope {
 // and several hosts of which the last has a slower CPU. To test the fit.
 struct Disturbance {
   std::uint64_t seed = 1;
-  double noise = 0.01;         // standard deviation of the logarithm
-  double outliers = 0.02;      // share of the points
+  double noise = 0.01;          // standard deviation of the logarithm
+  double outliers = 0.02;       // share of the points
   double outlier_factor = 1.5;  // outliers are slower by up to the square of this factor
   int hosts = 4;
   double slow_cpu = 1.3;  // factor on the CPU times of the last host

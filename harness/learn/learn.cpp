@@ -12,6 +12,7 @@
 #include "common/terminal.hpp"
 #include "harness/evidence/evidence.hpp"
 #include "harness/learn/lab.hpp"
+#include "harness/learn/learn_report.hpp"
 #include "harness/learn/learned.hpp"
 #include "harness/learn/learner.hpp"
 #include "harness/learn/survey.hpp"
@@ -26,10 +27,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPointsPerRound = 25;
 constexpr int kFirstSteps = 12, kNextSteps = 6;
-constexpr int kUsualCores = 8;             // if no host states them
-constexpr std::size_t kFewestFigures = 5;  // to fit anything
-constexpr std::size_t kSurveyed = 30;      // records that choose the profile to start from
-constexpr std::size_t kJudged = 5;         // every n-th record judges the fit
+constexpr int kUsualCores = 8;                               // if no host states them
+constexpr std::size_t kFewestFigures = 5;                    // to fit anything
+constexpr std::size_t kSurveyed = 30;                        // records that choose the profile to start from
+constexpr std::size_t kJudged = 5;                           // every n-th record judges the fit
 constexpr double kSecondsPerRun = 0.04, kRunsPerPoint = 60;  // of the simulations of a fit, on one CPU
 
 // Measures points, or returns the records of earlier calls, and appends new ones to the file.
@@ -97,9 +98,10 @@ CandidateFacts candidate_facts(const ToldFacts& told) {
 }
 
 std::string figure_text(const Record& record) {
-  const std::optional<double> figure = figure_of(record);
+  const std::optional<double> figure = measured_value(record);
   if (!figure) return "failed: " + record.reason;
-  return figure_key(record) == "rate_mops" ? fmt::format("{:.3g} Mops", *figure) : fmt::format("{:.3g} us", *figure / 1e3);
+  return figure_key(record) == "rate_mops" ? fmt::format("{:.3g} Mops", *figure)
+                                           : fmt::format("{:.3g} us", *figure / 1e3);
 }
 
 class Learning {
@@ -118,11 +120,13 @@ class Learning {
       if (told.values.empty()) told = told_by_record(record);
     }
     if (figures.size() < kFewestFigures) {
-      fail("{}: {} records with a rate or latency, expected at least {}", options_.given, figures.size(), kFewestFigures);
+      fail("{}: {} records with a rate or latency, expected at least {}", options_.given, figures.size(),
+           kFewestFigures);
     }
     if (figures.size() > options_.points) {
       std::vector<MeasuredFigure> drawn;
-      for (const std::size_t i : draw_numbers(figures.size(), options_.points, options_.seed)) drawn.push_back(figures[i]);
+      for (const std::size_t i : draw_numbers(figures.size(), options_.points, options_.seed))
+        drawn.push_back(figures[i]);
       figures = std::move(drawn);
     }
     announce_fit(figures.size());
@@ -136,7 +140,8 @@ class Learning {
   }
 
   int from_measurements() {
-    const Lab lab(options_.hosts, options_.launcher, programs_, options_.disturb ? std::optional(Disturbance{.seed = *options_.disturb}) : std::nullopt, stop_);
+    const Lab lab(options_.hosts, options_.launcher, programs_,
+                  options_.disturb ? std::optional(Disturbance{.seed = *options_.disturb}) : std::nullopt, stop_);
     const ToldFacts told = lab.told();
     Measurements measure(lab, records_of(options_), options_.budget_seconds, options_.points, out_);
     const CandidateFacts facts = candidate_facts(told);
@@ -145,7 +150,8 @@ class Learning {
     const Survey survey = survey_of(lab.servers(), survey_points(facts), std::ref(measure));
     if (survey.interrupted) return kExitInterrupted;
     for (const SlowHost& slow : survey.slow) {
-      print_format(out_, "{} is left out: {} points differ from those of the other hosts, {} by {:+.0f} %\n", slow.name, slow.points, slow.worst, slow.worst_percent);
+      print_format(out_, "{} is left out: {} points differ from those of the other hosts, {} by {:+.0f} %\n", slow.name,
+                   slow.points, slow.worst, slow.worst_percent);
       slow_.push_back(slow.name);
     }
     servers_ = survey.good;
@@ -161,7 +167,8 @@ class Learning {
       if (choices.empty()) break;
       if (!measure_all(measure, choices)) return kExitInterrupted;
       learner_->fit(kNextSteps);
-      print_format(out_, "measured {} points; usual error {:.1f} %\n", measure.count(), learner_->figures().scale() * 100);
+      print_format(out_, "measured {} points; usual error {:.1f} %\n", measure.count(),
+                   learner_->figures().scale() * 100);
     }
     print_format(out_, "measuring took {}\n", duration_text(std::chrono::duration<double>(measure.seconds())));
     return conclude(measure_file(), slow_);
@@ -171,16 +178,19 @@ class Learning {
   std::string measure_file() const { return records_of(options_).string(); }
 
   void announce(const Lab& lab, const Measurements& measure) {
-    const double points = std::min(static_cast<double>(options_.points), options_.budget_seconds / lab.seconds_per_point());
-    print_format(out_, "{}: up to {:.0f} points, about {} of measuring, then about {} of simulation\n", options_.hosts, points,
-                 duration_text(std::chrono::duration<double>(points * lab.seconds_per_point())),
-                 duration_text(std::chrono::duration<double>(points * kRunsPerPoint * kSecondsPerRun / static_cast<double>(jobs_))));
+    const double points =
+        std::min(static_cast<double>(options_.points), options_.budget_seconds / lab.seconds_per_point());
+    print_format(out_, "{}: up to {:.0f} points, about {} of measuring, then about {} of simulation\n", options_.hosts,
+                 points, duration_text(std::chrono::duration<double>(points * lab.seconds_per_point())),
+                 duration_text(std::chrono::duration<double>(points * kRunsPerPoint * kSecondsPerRun /
+                                                             static_cast<double>(jobs_))));
     if (measure.earlier() > 0) print_format(out_, "{} points are in {} already\n", measure.earlier(), measure_file());
   }
 
   void announce_fit(std::size_t points) {
     print_format(out_, "{}: {} points, about {} of simulation\n", options_.given, points,
-                 duration_text(std::chrono::duration<double>(static_cast<double>(points) * kRunsPerPoint * kSecondsPerRun / static_cast<double>(jobs_))));
+                 duration_text(std::chrono::duration<double>(static_cast<double>(points) * kRunsPerPoint *
+                                                             kSecondsPerRun / static_cast<double>(jobs_))));
   }
 
   int software(const Lab& lab, Measurements& measure, const CandidateFacts& facts) {
@@ -189,16 +199,18 @@ class Learning {
       if (!record) return kExitInterrupted;
       print_format(out_, "  {}: {}\n", PointNames({each.point}).name(each.point), figure_text(*record));
     }
-    print_error(fmt::format(
-        "{} is a software device: the CPU executes its verbs, so it has no PCIe link, units or caches to learn; the points above show the time of the kernel's stack",
-        lab.software_device()));
+    print_error(
+        fmt::format("{} is a software device: the CPU executes its verbs, so it has no PCIe link, units or caches to "
+                    "learn; the points above show the time of the kernel's stack",
+                    lab.software_device()));
     return 1;
   }
 
   void start(const ToldFacts& told, const CandidateFacts& facts, const std::vector<MeasuredFigure>& measured) {
     const std::vector<std::string> names = options_.like.empty() ? list_configs("clusters") : options_.like;
     StartProfile start = nearest_profile(names, told, measured, programs_, jobs_, stop_);
-    print_format(out_, "starting from {}: half of {} points are within {:.0f} %\n", start.name, measured.size(), std::expm1(start.error) * 100);
+    print_format(out_, "starting from {}: half of {} points are within {:.0f} %\n", start.name, measured.size(),
+                 std::expm1(start.error) * 100);
     learner_.emplace(std::move(start), facts, programs_, jobs_, options_.seed, stop_);
   }
 
@@ -220,7 +232,9 @@ class Learning {
       const PublishedPoint& point = row.point;
       if (!row.not_run.empty() || row.by_shape || point.cluster != options_.cluster || !point.profile.empty()) continue;
       if (point.comparison != Comparison::equals || !point.single()) continue;
-      out.push_back({.point = {.benchmark = point.run.benchmark, .params = point.run.params()}, .key = point.run.result_key, .figure = point.value});
+      out.push_back({.point = {.benchmark = point.run.benchmark, .params = point.run.params()},
+                     .key = point.run.result_key,
+                     .figure = point.value});
     }
     return out;
   }
@@ -241,8 +255,18 @@ class Learning {
     const Learned learned = learned_by(*learner_);
     print_format(out_, "\n{}\n", learned_text(*learner_, learned, terminal_width(out_)));
     const std::filesystem::path path = options_.out;
-    replace_file(path, pretty_json(learned_profile(*learner_, learned, {.name = path.stem().string(), .records = records, .slow_hosts = slow_hosts})) + "\n");
+    replace_file(
+        path, pretty_json(learned_profile(
+                  *learner_, learned, {.name = path.stem().string(), .records = records, .slow_hosts = slow_hosts})) +
+                  "\n");
     print_format(out_, "{} simulations; profile: {}\n", learner_->runs(), options_.out);
+    if (options_.report.empty()) return 0;
+    std::vector<Record> measured = options_.records;
+    if (!options_.hosts.empty()) {
+      for (Record& record : read_results_warning(measure_file()).records) measured.push_back(std::move(record));
+    }
+    write_learn_report(options_.report, measured, path, programs_, jobs_, stop_);
+    print_format(out_, "report: {}\n", options_.report);
     return 0;
   }
 

@@ -14,17 +14,18 @@
 namespace verbscope {
 
 struct LearnOptions {
-  std::string hosts;             // as for verbscope run; empty: no measurement
-  std::vector<Record> records;   // that exist already, with which the fit begins
-  std::string rows;              // a CSV file as for verbscope validate --rows; empty: none
-  std::string cluster;           // of these rows
-  std::string given;             // the files that all of these are from
-  std::string out;               // profile to write
-  double budget_seconds = 900;   // of measuring
-  std::size_t points = 300;      // maximum number of measured points
-  std::vector<std::string> like;  // known profiles from which the fit may start; empty: all
-  std::uint64_t seed = 1;        // of the choice of points that judge the fit
-  int jobs = 0;                  // simulations at the same time; 0: one per CPU
+  std::string hosts;                     // as for verbscope run; empty: no measurement
+  std::vector<Record> records;           // that exist already, with which the fit begins
+  std::string rows;                      // a CSV file as for verbscope validate --rows; empty: none
+  std::string cluster;                   // of these rows
+  std::string given;                     // the files that all of these are from
+  std::string out;                       // profile to write
+  std::string report;                    // page to write; empty: none
+  double budget_seconds = 900;           // of measuring
+  std::size_t points = 300;              // maximum number of measured points
+  std::vector<std::string> like;         // known profiles from which the fit may start; empty: all
+  std::uint64_t seed = 1;                // of the choice of points that judge the fit
+  int jobs = 0;                          // simulations at the same time; 0: one per CPU
   std::optional<std::uint64_t> disturb;  // sim: seed of the noise on the figures
   LauncherOptions launcher;
 };

@@ -74,11 +74,13 @@ Learned learned_by(Learner& learner) {
     }
     ++out.fitted;
     const double size = std::abs(fit.residual(point.row));
-    if (!(size <= std::max(kLeastUnexplained, kUnexplained * fit.scale()))) out.unexplained.push_back({.point = &point, .error_percent = off});
+    if (!(size <= std::max(kLeastUnexplained, kUnexplained * fit.scale())))
+      out.unexplained.push_back({.point = &point, .error_percent = off});
   }
   for (const auto& [kind, errors] : by_kind) out.errors.push_back(kind_error(kind, errors));
   if (!all.empty()) out.errors.push_back(kind_error("all", all));
-  std::ranges::sort(out.unexplained, std::greater(), [](const Unexplained& each) { return std::abs(each.error_percent); });
+  std::ranges::sort(out.unexplained, std::greater(),
+                    [](const Unexplained& each) { return std::abs(each.error_percent); });
   return out;
 }
 
@@ -86,7 +88,8 @@ Json learned_profile(const Learner& learner, const Learned& learned, const Learn
   Json profile = learner.profile();
   const StartProfile& start = learner.start();
   profile["name"] = provenance.name;
-  profile["description"] = fmt::format("learned from {} points of {}, from the profile {}", learned.fitted, provenance.records, start.name);
+  profile["description"] =
+      fmt::format("learned from {} points of {}, from the profile {}", learned.fitted, provenance.records, start.name);
   for (const LearnedValue& each : learned.values) {
     const std::size_t dot = each.parameter.name.find('.');
     Json& parameter = profile.at(each.parameter.name.substr(0, dot)).at(each.parameter.name.substr(dot + 1));
@@ -98,37 +101,55 @@ Json learned_profile(const Learner& learner, const Learned& learned, const Learn
                        {"interval", Json::array({each.low, each.high})},
                        {"cite", "fitted by verbscope learn; the interval is that of 95 %"}};
     } else if (value.get<double>() != start_value(start, each.parameter.name)) {
-      parameter = Json{{"value", value}, {"source", "assumed"}, {"cite", fmt::format("not identified by {}: near the value of {}, {:g}", provenance.records, start.name, each.parameter.start)}};
+      parameter = Json{{"value", value},
+                       {"source", "assumed"},
+                       {"cite", fmt::format("not identified by {}: near the value of {}, {:g}", provenance.records,
+                                            start.name, each.parameter.start)}};
     }
   }
   Json errors = Json::object();
   for (const KindError& each : learned.errors) {
-    errors[each.kind] = Json{{"points", each.points}, {"median_percent", each.median}, {"percentile_90_percent", each.percentile_90}};
+    errors[each.kind] =
+        Json{{"points", each.points}, {"median_percent", each.median}, {"percentile_90_percent", each.percentile_90}};
   }
-  profile["learned"] = Json{{"records", provenance.records}, {"start", start.name}, {"fitted_points", learned.fitted}, {"held_out", errors}, {"hosts_left_out", provenance.slow_hosts}};
+  profile["learned"] = Json{{"records", provenance.records},
+                            {"start", start.name},
+                            {"fitted_points", learned.fitted},
+                            {"held_out", errors},
+                            {"hosts_left_out", provenance.slow_hosts}};
   return profile;
 }
 
 std::string learned_text(const Learner& learner, const Learned& learned, std::size_t width) {
-  TextTable values({{"", {{"parameter", true}}}, {"value", {{learner.start().name}, {"learned"}}}, {"", {{"95 % interval"}}}});
+  TextTable values(
+      {{"", {{"parameter", true}}}, {"value", {{learner.start().name}, {"learned"}}}, {"", {{"95 % interval"}}}});
   std::string unknown;
   for (const LearnedValue& each : learned.values) {
     if (each.identified) {
-      values.add_row({each.parameter.name, fmt::format("{:g}", each.parameter.start), fmt::format("{:g}", each.value), interval_text(each)});
+      values.add_row({each.parameter.name, fmt::format("{:g}", each.parameter.start), fmt::format("{:g}", each.value),
+                      interval_text(each)});
     } else {
       unknown += fmt::format("  {} ({})\n", each.parameter.name, interval_text(each));
     }
   }
-  TextTable errors({{"", {{"points that judge the fit", true}}}, {"", {{"number"}}}, {"error in %", {{"median"}, {"90 %"}}}});
+  TextTable errors(
+      {{"", {{"points that judge the fit", true}}}, {"", {{"number"}}}, {"error in %", {{"median"}, {"90 %"}}}});
   for (const KindError& each : learned.errors) {
-    errors.add_row({each.kind, fmt::format("{}", each.points), fmt::format("{:.1f}", each.median), fmt::format("{:.1f}", each.percentile_90)});
+    errors.add_row({each.kind, fmt::format("{}", each.points), fmt::format("{:.1f}", each.median),
+                    fmt::format("{:.1f}", each.percentile_90)});
   }
   std::string text = values.text(width);
   if (!unknown.empty()) text += "\nnot identified by these points (95 % interval):\n" + unknown;
   text += "\n" + errors.text(width);
   text += fmt::format("\nusual error of a fitted point: {:.1f} %\n", learned.scale_percent);
-  if (!learned.unexplained.empty()) text += "points that the fit does not explain; a mechanism that verbscope does not know, or a disturbed measurement?\n";
-  for (const Unexplained& each : learned.unexplained) text += fmt::format("  {}  {}\n", std::isfinite(each.error_percent) ? fmt::format("{:+.0f} %", each.error_percent) : "its simulation failed:", point_text(*each.point));
+  if (!learned.unexplained.empty())
+    text +=
+        "points that the fit does not explain; a mechanism that verbscope does not know, or a disturbed measurement?\n";
+  for (const Unexplained& each : learned.unexplained)
+    text += fmt::format(
+        "  {}  {}\n",
+        std::isfinite(each.error_percent) ? fmt::format("{:+.0f} %", each.error_percent) : "its simulation failed:",
+        point_text(*each.point));
   return text;
 }
 

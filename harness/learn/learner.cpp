@@ -60,14 +60,14 @@ double error_of(const Json& profile, const std::vector<MeasuredFigure>& measured
 }  // namespace
 
 std::optional<MeasuredFigure> measured_figure(const Record& record, LearnPrograms& programs) {
-  const std::optional<double> figure = figure_of(record);
+  const std::optional<double> figure = measured_value(record);
   if (!figure) return std::nullopt;
   return MeasuredFigure{.point = point_of(record, programs), .key = figure_key(record), .figure = *figure};
 }
 
 StartProfile nearest_profile(const std::vector<std::string>& names, const ToldFacts& told,
-                             const std::vector<MeasuredFigure>& measured, LearnPrograms& programs,
-                             std::size_t jobs, StopSource* stop) {
+                             const std::vector<MeasuredFigure>& measured, LearnPrograms& programs, std::size_t jobs,
+                             StopSource* stop) {
   std::optional<StartProfile> best;
   for (const std::string& name : names) {
     const Json profile = read_json_file(find_config("clusters", name));
@@ -145,7 +145,8 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
   std::mt19937_64 random(seed_ + points_.size());
   std::ranges::shuffle(left, random);
   if (left.empty() || uncertain.empty()) return {};
-  std::vector<std::size_t> rows, screened(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(std::min(left.size(), kScreened)));
+  std::vector<std::size_t> rows,
+      screened(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(std::min(left.size(), kScreened)));
   std::vector<std::size_t> candidate_of(fit_.rows() + screened.size());
   for (const std::size_t i : screened) {
     if (!candidate_rows_[i]) {
@@ -177,10 +178,6 @@ void Learner::finish() {
 
 Json Learner::profile() const {
   return with_values(start_.profile, parameters_, fit_.values());
-}
-
-Record Learner::simulated(const LearnedPoint& point) {
-  return simulated_->record({.values = fit_.values(), .row = point.row});
 }
 
 }  // namespace verbscope

@@ -41,8 +41,8 @@ struct StartProfile {
 // The nearest of these profiles (names or paths): the one whose figures are nearest to the measured ones. Profiles of
 // other families of adapters or types of networks do not compete. Throws UsageError if none is left.
 StartProfile nearest_profile(const std::vector<std::string>& names, const ToldFacts& told,
-                             const std::vector<MeasuredFigure>& measured, LearnPrograms& programs,
-                             std::size_t jobs, StopSource* stop);
+                             const std::vector<MeasuredFigure>& measured, LearnPrograms& programs, std::size_t jobs,
+                             StopSource* stop);
 
 class Learner {
  public:
@@ -72,8 +72,6 @@ class Learner {
   const std::vector<LearnedPoint>& points() const { return points_; }
   const StartProfile& start() const { return start_; }
   Json profile() const;
-  // The record of a point's simulation at the present values.
-  Record simulated(const LearnedPoint& point);
   std::size_t runs() const { return simulated_->runs(); }
 
  private:

@@ -15,17 +15,17 @@ namespace verbscope {
 // Properties of an operation. A parameter that needs one of them does not change the figures of other operations.
 enum Property : std::uint32_t {
   kAnyOperation = 0,
-  kReliable = 1U << 0,     // RC: acknowledgements or responses
-  kRead = 1U << 1,         // READ
-  kAtomic = 1U << 2,       // atomics
-  kRecv = 1U << 3,         // RECVs
-  kGather = 1U << 4,       // payload that the adapter reads by DMA
-  kLarge = 1U << 5,        // more than a cache line of payload
-  kPackets = 1U << 6,      // more than one packet per message
-  kManyQps = 1U << 7,      // more than a few QPs
-  kDeep = 1U << 8,         // hundreds of outstanding operations
-  kSharedQp = 1U << 9,     // threads that share QPs
-  kOverlap = 1U << 10,     // more than one operation outstanding
+  kReliable = 1U << 0,  // RC: acknowledgements or responses
+  kRead = 1U << 1,      // READ
+  kAtomic = 1U << 2,    // atomics
+  kRecv = 1U << 3,      // RECVs
+  kGather = 1U << 4,    // payload that the adapter reads by DMA
+  kLarge = 1U << 5,     // more than a cache line of payload
+  kPackets = 1U << 6,   // more than one packet per message
+  kManyQps = 1U << 7,   // more than a few QPs
+  kDeep = 1U << 8,      // hundreds of outstanding operations
+  kSharedQp = 1U << 9,  // threads that share QPs
+  kOverlap = 1U << 10,  // more than one operation outstanding
 };
 
 inline constexpr std::uint32_t kAllProperties = ~std::uint32_t{0};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
 namespace verbscope {
@@ -11,10 +10,10 @@ namespace {
 
 constexpr double kDerivativeStep = 0.12;  // of a coordinate
 // A smaller change of the logarithm of a figure is rounding, or noise of the simulation.
-constexpr double kLeastChange = 0.002, kNoiseFactor = 2;
+constexpr double kLeastChange = 0.002, kNoiseFactor = 3;
 constexpr std::array<std::uint64_t, 2> kOtherSeeds{2, 3};
 constexpr double kFailedNoise = 0.5;  // of a row whose simulation fails with another seed
-constexpr double kLongestStep = 0.7;       // of a coordinate: a factor of two
+constexpr double kLongestStep = 0.7;  // of a coordinate: a factor of two
 // Cauchy's loss has 95 % of the efficiency of squares for normal errors with this constant (Rey, 1983).
 constexpr double kCauchy = 2.385;
 constexpr double kNormalMad = 1.4826;  // standard deviation of a normal variable / its median absolute deviation
@@ -22,17 +21,18 @@ constexpr double kNormalMad = 1.4826;  // standard deviation of a normal variabl
 constexpr double kPoorLine = 0.03, kPoorShare = 0.4;
 constexpr double kFirstDamping = 0.01, kDampingFactor = 3;
 constexpr int kAttempts = 4;
-constexpr double kEnoughGain = 0.005;       // of the cost: less ends the search
-constexpr double kFailedShare = 0.1;        // of the runs of a step: more are a fault of its values
+constexpr double kEnoughGain = 0.005;  // of the cost: less ends the search
+constexpr double kFailedShare = 0.1;   // of the runs of a step: more are a fault of its values
 
-// The value at which a derivative is simulated: towards a slower or a faster machine, or the other way if that leaves the
-// range. Whole numbers differ by at least one. Nothing if there is no other value.
+// The value at which a derivative is simulated: towards a slower or a faster machine, or the other way if that leaves
+// the range. Whole numbers differ by at least one. Nothing if there is no other value.
 std::optional<double> neighbour(const FitParameter& parameter, double value, Side side) {
   const double now = rounded_value(parameter, value), x = coordinate(parameter, now);
   const double first = slows_when_larger(parameter) == (side == Side::slower) ? kDerivativeStep : -kDerivativeStep;
   for (const double step : {first, -first}) {
     double other = std::exp(x + step) - parameter.offset;
-    if (parameter.integer) other = step > 0 ? std::max(std::round(other), now + 1) : std::min(std::round(other), now - 1);
+    if (parameter.integer)
+      other = step > 0 ? std::max(std::round(other), now + 1) : std::min(std::round(other), now - 1);
     if (other >= parameter.low && other <= parameter.high) return other;
   }
   return std::nullopt;
@@ -111,7 +111,8 @@ std::vector<std::vector<bool>> RobustFit::active_groups(const std::vector<std::s
       std::vector<double> moved = values();
       bool any = false;
       for (std::size_t p = 0; p < parameters_.size(); ++p) {
-        if (static_cast<std::size_t>(parameters_[p].group) != group || !wanted(p) || !may_change(rows_[rows[r]], p)) continue;
+        if (static_cast<std::size_t>(parameters_[p].group) != group || !wanted(p) || !may_change(rows_[rows[r]], p))
+          continue;
         const std::optional<double> other = neighbour(parameters_[p], moved[p], Side::slower);
         if (!other) continue;
         moved[p] = *other;
@@ -322,7 +323,6 @@ bool RobustFit::try_step(double& damping) {
     const std::optional<Vector> simulated = figures_at(to);
     if (!simulated) continue;
     const double before = cost(now, x_, scale_now), after = cost(*simulated, to, scale_now);
-    if (std::getenv("LEARN_DEBUG")) fmt::print(stderr, "  scale {:.4f} cost {:.1f} -> {:.1f} damping {:.2g}\n", scale_now, before, after, damping);
     if (after < before) {
       damping /= kDampingFactor * kDampingFactor * kDampingFactor;
       accept(to, *simulated);

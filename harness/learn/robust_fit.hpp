@@ -103,8 +103,11 @@ class RobustFit {
   double loss(double residual, double variance) const;
   void measure_noise(const std::vector<std::size_t>& rows);
   // The groups whose parameters change the figure of each row, by row and group.
-  std::vector<std::vector<bool>> active_groups(const std::vector<std::size_t>& rows, const std::function<bool(std::size_t)>& wanted);
-  bool may_change(const Row& row, std::size_t parameter) const { return (parameters_[parameter].needs & ~row.properties) == 0; }
+  std::vector<std::vector<bool>> active_groups(const std::vector<std::size_t>& rows,
+                                               const std::function<bool(std::size_t)>& wanted);
+  bool may_change(const Row& row, std::size_t parameter) const {
+    return (parameters_[parameter].needs & ~row.properties) == 0;
+  }
   SquareMatrix information(double scale) const;
   std::vector<double> values_at(const Vector& x) const;
   std::vector<std::size_t> fitted_rows() const;

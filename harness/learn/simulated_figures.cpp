@@ -17,7 +17,7 @@ namespace {
 constexpr double kOperations = 1500, kRoundTrips = 200;
 constexpr double kShortestUs = 20, kLongestUs = 2000;
 constexpr double kLongestFactor = 10;  // for rates that are not steady at first
-constexpr double kPathUs = 40;  // of the warm-up, for latencies and caches
+constexpr double kPathUs = 40;         // of the warm-up, for latencies and caches
 
 std::string microseconds(double us) {
   return fmt::format("{:.0f}us", std::ceil(us));
@@ -41,16 +41,13 @@ Point with_interval(Point point, const std::string& key, double figure) {
 
 const BenchmarkSpec& LearnPrograms::spec(const std::string& benchmark) {
   const auto found = specs_.find(benchmark);
-  return found != specs_.end() ? found->second : specs_.emplace(benchmark, describe_benchmark(binary(benchmark))).first->second;
+  return found != specs_.end() ? found->second
+                               : specs_.emplace(benchmark, describe_benchmark(binary(benchmark))).first->second;
 }
 
 SimulatedFigures::SimulatedFigures(Json profile, std::vector<FitParameter> parameters, LearnPrograms& programs,
                                    std::size_t jobs, StopSource* stop)
-    : profile_(std::move(profile)),
-      parameters_(std::move(parameters)),
-      programs_(programs),
-      jobs_(jobs),
-      stop_(stop) {}
+    : profile_(std::move(profile)), parameters_(std::move(parameters)), programs_(programs), jobs_(jobs), stop_(stop) {}
 
 void SimulatedFigures::add(const Point& point, const std::string& key, double figure, std::uint32_t properties) {
   programs_.spec(point.benchmark);
@@ -77,10 +74,6 @@ Record SimulatedFigures::run(const Row& row, const std::vector<double>& values, 
   std::filesystem::remove(file);
   if (!record) throw InterruptedError("interrupted");
   return std::move(*record);
-}
-
-Record SimulatedFigures::record(const FitTrial& trial) {
-  return run(rows_[trial.row], rounded(trial), trial.seed, temp_.file("record.json"));
 }
 
 std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& trials) {

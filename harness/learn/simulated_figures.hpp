@@ -43,9 +43,6 @@ class SimulatedFigures {
 
   std::vector<double> log_figures(const std::vector<FitTrial>& trials);
 
-  // The record of a row with these values.
-  Record record(const FitTrial& trial);
-
   std::size_t runs() const { return runs_; }
 
  private:

@@ -13,7 +13,7 @@ constexpr std::size_t kDifferentPoints = 2;
 
 // log(figure), larger is faster. Nothing if the point failed.
 std::optional<double> speed_of(const Record& record) {
-  const std::optional<double> figure = figure_of(record);
+  const std::optional<double> figure = measured_value(record);
   if (!figure) return std::nullopt;
   return figure_key(record) == "rate_mops" ? std::log(*figure) : -std::log(*figure);
 }
@@ -61,7 +61,9 @@ Survey survey_of(const std::vector<std::string>& hosts, const std::vector<Candid
     out.good.push_back(host);
     out.records.insert(out.records.end(), records[host].begin(), records[host].end());
   }
-  if (out.good.empty()) fail("the hosts differ from each other at {} or more points: learn one of them with --hosts HOST", kDifferentPoints);
+  if (out.good.empty())
+    fail("the hosts differ from each other at {} or more points: learn one of them with --hosts HOST",
+         kDifferentPoints);
   return out;
 }
 

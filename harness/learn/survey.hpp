@@ -14,14 +14,14 @@ namespace verbscope {
 
 struct SlowHost {
   std::string name;
-  std::size_t points = 0;     // that differ
-  std::string worst;          // the point that differs most
-  double worst_percent = 0;   // from the median of the hosts
+  std::size_t points = 0;    // that differ
+  std::string worst;         // the point that differs most
+  double worst_percent = 0;  // from the median of the hosts
 };
 
 struct Survey {
-  std::vector<Record> records;     // of the good hosts
-  std::vector<std::size_t> good;   // numbers of the hosts that may be the server
+  std::vector<Record> records;    // of the good hosts
+  std::vector<std::size_t> good;  // numbers of the hosts that may be the server
   std::vector<SlowHost> slow;
   bool interrupted = false;
 };

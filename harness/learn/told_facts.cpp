@@ -59,7 +59,8 @@ ToldFacts told_by_profile(const Json& profile, const std::string& name) {
   for (const auto& [key, parameter] : profile.at("wire").items()) out.values["wire." + key] = parameter.at("value");
   if (!out.values.contains("wire.link_type")) out.values["wire.link_type"] = "infiniband";
   for (const char* key : {"cores", "threads_per_core", "shared_core_speed"}) {
-    if (profile.at("host").contains(key)) out.values[std::string("host.") + key] = profile.at("host").at(key).at("value");
+    if (profile.at("host").contains(key))
+      out.values[std::string("host.") + key] = profile.at("host").at(key).at("value");
   }
   return out;
 }
@@ -79,6 +80,8 @@ ToldFacts told_by_host(const Json& facts, const Host& host) {
   if (driver.starts_with("mlx4")) out.values["wire.nic_family"] = "mlx4";
   if (driver.starts_with("mlx5")) out.values["wire.nic_family"] = "mlx5";
   add_pcie(fact_at(device, "pcie"), out.values);
+  const std::set<int> cores = core_set(host.cores.empty() ? fact_text(fact_at(facts, "allowed_cores")) : host.cores);
+  if (!cores.empty()) out.values["host.cores"] = static_cast<int>(cores.size());
   int active = 0;
   for (const Json& port : fact_list(device, "ports")) {
     const bool wanted = host.ib_port == 0 || fact_at(port, "port") == host.ib_port;
@@ -96,7 +99,7 @@ ToldFacts told_by_record(const Record& record) {
     Host host;
     host.name = hosts->items().begin().key();
     ToldFacts told = told_by_host(hosts->items().begin().value(), host);
-    if (!told.values.empty()) return told;
+    if (told.values.contains("wire.nic_family")) return told;
   }
   ToldFacts out{.cite = "stated by the records"};
   const Json* const wire = value_at(record.prediction, "wire");
@@ -104,7 +107,8 @@ ToldFacts told_by_record(const Record& record) {
   for (const auto& [key, value] : wire->items()) out.values["wire." + key] = value;
   if (!out.values.contains("wire.link_type")) out.values["wire.link_type"] = "infiniband";
   const bool simulated = record.environment.value("simulated", false);
-  if (const auto cores = number_at(record.environment, "cores"); cores && !simulated) out.values["host.cores"] = static_cast<int>(*cores);
+  if (const auto cores = number_at(record.environment, "cores"); cores && !simulated)
+    out.values["host.cores"] = static_cast<int>(*cores);
   return out;
 }
 

@@ -90,8 +90,8 @@ def learn_one(programs, folder, seed, options):
         raise SystemExit(f"seed {seed}: {done.stderr}{done.stdout}")
     seconds = time.time() - begin
     result = json.loads(learned.read_text())
-    points = sum(1 for _ in open(learned.with_suffix(".jsonl")))
-    measured = sum(float(json.loads(line)["result"].get("duration_s") or 0) for line in open(learned.with_suffix(".jsonl")))
+    points = result["learned"]["fitted_points"] + result["learned"]["held_out"]["all"]["points"]
+    measured = sum(float(json.loads(line)["result"].get("window_s") or 0) for line in open(learned.with_suffix(".jsonl")))
     rows = compare_parameters(profile, result)
     errors = configuration_errors(programs, hidden, learned, profile["host"]["cores"]["value"], seed, options.configurations)
     good = sum(abs(ours / true - 1) <= WITHIN for _, true, ours, _ in rows)

@@ -72,7 +72,8 @@ RobustFit fit_of(Machine& machine, const RobustFitOptions& options = {}) {
 TEST(RobustFit, FindsBothParameters) {
   Machine lab = machine();
   RobustFit fit = fit_of(lab);
-  for (std::size_t row = 0; row < lab.rows(); ++row) fit.add_row(RowUse::fitted, lab.figure(row, kTrue), kAllProperties);
+  for (std::size_t row = 0; row < lab.rows(); ++row)
+    fit.add_row(RowUse::fitted, lab.figure(row, kTrue), kAllProperties);
   fit.improve(20);
   // The starting values count as one more row each, whose standard deviation is 1: they pull by less than a thousandth.
   EXPECT_NEAR(fit.values()[0], 80, 0.1);
@@ -96,7 +97,8 @@ TEST(RobustFit, RowsThatAreHeldOutDoNotCount) {
   RobustFit fit = fit_of(lab);
   for (std::size_t row = 0; row < lab.rows(); ++row) {
     const bool held_out = row % 3 == 0;
-    fit.add_row(held_out ? RowUse::held_out : RowUse::fitted, lab.figure(row, kTrue) + (held_out ? 1 : 0), kAllProperties);
+    fit.add_row(held_out ? RowUse::held_out : RowUse::fitted, lab.figure(row, kTrue) + (held_out ? 1 : 0),
+                kAllProperties);
   }
   fit.improve(20);
   EXPECT_NEAR(fit.values()[0], 80, 0.2);
@@ -109,7 +111,8 @@ TEST(RobustFit, AParameterWithoutRowsIsNotIdentified) {
   Machine lab;
   for (int i = 1; i <= 8; ++i) lab.longer(i, 0);
   RobustFit fit = fit_of(lab, {.known_within = 0.5});
-  for (std::size_t row = 0; row < lab.rows(); ++row) fit.add_row(RowUse::fitted, lab.figure(row, kTrue), kAllProperties);
+  for (std::size_t row = 0; row < lab.rows(); ++row)
+    fit.add_row(RowUse::fitted, lab.figure(row, kTrue), kAllProperties);
   fit.improve(20);
   EXPECT_NEAR(fit.values()[1], 150, 1e-6);
   EXPECT_NEAR(std::sqrt(fit.covariance().at(1, 1)), 0.5, 1e-6);
@@ -155,7 +158,8 @@ TEST(RobustFit, StaysWithinTheRange) {
   std::vector<FitParameter> parameters{parameter("nic.first_ns", 40), parameter("nic.second_ns", 150)};
   parameters[1].high = 160;
   RobustFit fit(parameters, lab.simulate(), {});
-  for (std::size_t row = 0; row < lab.rows(); ++row) fit.add_row(RowUse::fitted, lab.figure(row, kTrue), kAllProperties);
+  for (std::size_t row = 0; row < lab.rows(); ++row)
+    fit.add_row(RowUse::fitted, lab.figure(row, kTrue), kAllProperties);
   fit.improve(20);
   EXPECT_LE(fit.values()[1], 160);
 }

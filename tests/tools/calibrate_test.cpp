@@ -97,8 +97,7 @@ TEST(FitMeasurer, RunsRowsOnceOnEachChangedProfile) {
       "\"$record\" >> \"$out\"",
       "sim:toy");
   FitMeasurer measurer({row_of("a", true, false), row_of("bad", true, false)}, Json::parse(kProfile),
-                       fit_parameters(toy_parameters()),
-                       fake.folder(), 1, nullptr);
+                       fit_parameters(toy_parameters()), fake.folder(), 1, nullptr);
   EXPECT_NEAR(measurer.log_errors({100, 50}, {0})[0], std::log(10), 1e-6);  // 100 for 10
   EXPECT_NEAR(measurer.log_errors({20, 50}, {0})[0], std::log(2), 1e-6);
   EXPECT_EQ(read_text(fake.file("ran")), "x\nx\n");

@@ -90,17 +90,16 @@ TEST(JointFit, KnownStartingValueCountsAsARow) {
   EXPECT_NEAR(std::log(fit.left_out[0].values[1] / 50.5), 2. / 3 * std::log(1.1), 0.002);
 }
 
-// A fit takes its derivatives and one step, however little time it has: the start, three groups or parameters at a time,
-// and four attempts at a step at most.
+// A fit takes its derivatives and one step, however little time it has: the start, three groups or parameters at a
+// time, and four attempts at a step at most.
 TEST(JointFit, EndsAtTheTimeLimitWithSlowEvaluations) {
   const auto slow = [](const std::vector<double>& values, const std::vector<std::size_t>& rows) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return toy_errors(values, rows);
   };
   std::vector<int> evaluations;
-  const FitPlan plan{.rows = 20, .seconds = 0.01, .ended = [&](const FitResult& fit) {
-                       evaluations.push_back(fit.evaluations);
-                     }};
+  const FitPlan plan{
+      .rows = 20, .seconds = 0.01, .ended = [&](const FitResult& fit) { evaluations.push_back(fit.evaluations); }};
   fit_jointly(fit_parameters(toy_parameters()), plan, slow);
   EXPECT_THAT(evaluations, testing::SizeIs(6));
   EXPECT_THAT(evaluations, testing::Each(testing::AllOf(testing::Ge(3), testing::Le(12))));

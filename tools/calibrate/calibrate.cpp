@@ -69,8 +69,7 @@ std::vector<double> left_out_errors(const JointFit& fit) {
   return errors;
 }
 
-std::string parameter_table(const std::vector<FitParameter>& parameters, const JointFit& fit,
-                            std::size_t width) {
+std::string parameter_table(const std::vector<FitParameter>& parameters, const JointFit& fit, std::size_t width) {
   TextTable table({{"", {{"parameter", true}}}, {"value", {{"before"}, {"fitted"}}}, {"folds", {{"least"}, {"most"}}}});
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     std::vector<double> values;

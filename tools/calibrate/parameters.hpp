@@ -12,8 +12,8 @@
 
 namespace verbscope {
 
-// The parameters for a fit, which starts at the profile's values. Each stays within a factor of four; a share is at most
-// 1.
+// The parameters for a fit, which starts at the profile's values. Each stays within a factor of four; a share is at
+// most 1.
 std::vector<FitParameter> fit_parameters(const std::vector<CalibratedParameter>& parameters);
 
 // The text of a profile with the values of `profile` for these parameters and with `row` as the data of their fit.

@@ -1,4 +1,5 @@
-"""`verbscope run --hosts` starts server and client of a small sweep on rxe0 and keeps one good record a point."""
+"""`verbscope run --hosts` starts server and client of a small sweep on rxe0 and keeps one good record a point. `verbscope
+learn` has nothing to learn of a software device, and says so."""
 
 import json
 
@@ -53,3 +54,15 @@ class Harness(BenchmarkTest):
             self.assertEqual((record["config"]["size"], record["config"]["ib_dev"]), (32, DEVICE))
             self.assertEqual("lat_p50_ns" in record["result"], record["config"]["tool"].endswith("lat"), record)
             self.assertEqual(record["result"]["clients"][0]["result"]["rate_mops"], record["result"]["rate_mops"])
+
+    def test_learn_refuses_a_software_device(self):
+        self.folder.mkdir(parents=True)
+        hosts, out = self.folder / "hosts.txt", self.folder / "mine.json"
+        hosts.write_text(f"localhost device={DEVICE}\n")
+        program = Program(self.folder, "verbscope", [BIN / "verbscope", "learn", "--hosts", hosts, "--out", out])
+        self.programs.append(program)
+        self.assertEqual(program.finish(), 1, program.describe())
+        said = program.describe()
+        self.assertIn(f"{DEVICE} of localhost is a software device", said)
+        self.assertRegex(said, r"write_rate.*: [0-9.]+ Mops")
+        self.assertFalse(out.exists())
