@@ -258,12 +258,22 @@ std::vector<Candidate> candidate_points(const CandidateFacts& facts) {
 
 std::vector<Candidate> survey_points(const CandidateFacts& facts) {
   Pool pool(facts);
-  pool.add("write_rate", {{"connection", "UC"}, {"size", 16}, {"inline_size", 16}, {"threads", 1}});
+  // A slow CPU: one thread posts to several QPs, so that no unit of the adapter is the limit.
+  for (const int list : {1, 16}) {
+    pool.add("write_rate", {{"connection", "UC"},
+                            {"post_list", list},
+                            {"size", 16},
+                            {"inline_size", 16},
+                            {"threads", 1},
+                            {"qp", 8},
+                            {"tx_depth", 64}});
+  }
+  pool.add("read_rate", {{"size", 16}, {"threads", 1}, {"qp", 8}, {"tx_depth", 32}});
+  // A slow adapter, slot or port.
   pool.add("write_rate",
            {{"connection", "UC"}, {"size", 16}, {"inline_size", 16}, {"post_list", 16}, {"threads", pool.most()}});
   pool.add("verb_latency", {{"verb", "write"}, {"size", 64}, {"inline_size", 0}});
-  pool.add("read_rate", {{"direction", "out"}, {"size", 1024}, {"threads", pool.some()}, {"qp", 4}});
-  pool.add("read_rate", {{"size", 32}, {"threads", pool.most()}, {"window", 4}});
+  pool.add("read_rate", {{"size", 1024}, {"threads", pool.some()}, {"qp", 4}, {"tx_depth", 32}});
   pool.add("recv_rate", {{"connection", "UD"}, {"header_only", true}, {"post_list", 16}, {"threads", 1}});
   return pool.take();
 }
