@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
-#include "harness/evidence/evidence.hpp"
+#include "common/error.hpp"
 #include "harness/sweep/progress.hpp"
 
 namespace verbscope {
@@ -18,9 +19,11 @@ std::optional<double> speed_of(const Record& record) {
   return figure_key(record) == "rate_mops" ? std::log(*figure) : -std::log(*figure);
 }
 
-// The usual speed of a point: the median of more than two hosts, the faster one of two.
-double usual_speed(const std::vector<double>& speeds) {
-  return speeds.size() == 2 ? std::ranges::max(speeds) : median(speeds);
+// The usual speed of a point: the second fastest of more than two hosts, the faster one of two. Disturbances make a
+// point slower, and more than one host may be disturbed at the same point.
+double usual_speed(std::vector<double> speeds) {
+  std::ranges::sort(speeds, std::greater());
+  return speeds.size() > 2 ? speeds[1] : speeds.front();
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct SlowHost {
   std::string name;
   std::size_t points = 0;    // that differ
   std::string worst;         // the point that differs most
-  double worst_percent = 0;  // from the median of the hosts
+  double worst_percent = 0;  // from the second fastest host
 };
 
 struct Survey {
@@ -26,8 +26,8 @@ struct Survey {
   bool interrupted = false;
 };
 
-// Measures each point on each host. A host differs if two of its points are off the median of all hosts by more than
-// kHostsDiffer; with two hosts, the slower one. With one host there is nothing to compare.
+// Measures each point on each host. A host differs if two of its points are off the second fastest host by more than
+// kHostsDiffer; of two hosts, off the faster one. With one host there is nothing to compare.
 inline constexpr double kHostsDiffer = 0.06;  // of the logarithm
 Survey survey_of(const std::vector<std::string>& hosts, const std::vector<Candidate>& points,
                  const std::function<std::optional<Record>(const Point&, std::size_t server)>& measure);

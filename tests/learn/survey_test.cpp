@@ -1,0 +1,57 @@
+// Hosts of which one is slow, and points that are disturbed.
+#include "harness/learn/survey.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace verbscope {
+namespace {
+
+std::vector<Candidate> points(int count) {
+  std::vector<Candidate> out;
+  for (int i = 0; i < count; ++i)
+    out.push_back({.point = {.benchmark = "write_rate", .place = std::size_t(i)}, .kind = ""});
+  return out;
+}
+
+// A rate of 10 Mops, times the host's factor at this point.
+template <class Factor>
+Survey survey(const std::vector<std::string>& hosts, Factor factor) {
+  return survey_of(hosts, points(4), [&](const Point& point, std::size_t host) {
+    Record record{.benchmark = "write_rate", .status = RecordStatus::ok, .reason = ""};
+    record.result["rate_mops"] = 10 * factor(point.place, host);
+    return std::optional(record);
+  });
+}
+
+TEST(Survey, LeavesOutTheHostThatIsSlowAtTwoPoints) {
+  const Survey found =
+      survey({"a", "b", "c"}, [](std::size_t point, std::size_t host) { return host == 1 && point < 2 ? 0.8 : 1; });
+  ASSERT_EQ(found.slow.size(), 1u);
+  EXPECT_EQ(found.slow[0].name, "b");
+  EXPECT_NEAR(found.slow[0].worst_percent, -20, 0.1);
+  EXPECT_THAT(found.good, testing::ElementsAre(0, 2));
+  EXPECT_EQ(found.records.size(), 8u);
+}
+
+TEST(Survey, KeepsHostsWithOneDisturbedPointBesideASlowHost) {
+  // Host 3 is slow; hosts 0 and 1 have one disturbed point each.
+  const Survey found = survey({"a", "b", "c", "d"}, [](std::size_t point, std::size_t host) {
+    return host == 3 ? 0.8 : host == point && point < 2 ? 0.5 : 1.0;
+  });
+  ASSERT_EQ(found.slow.size(), 1u);
+  EXPECT_EQ(found.slow[0].name, "d");
+}
+
+TEST(Survey, KeepsHostsThatDifferByNoise) {
+  EXPECT_THAT(survey({"a", "b"}, [](std::size_t, std::size_t host) { return host == 0 ? 1 : 0.97; }).slow,
+              testing::IsEmpty());
+}
+
+TEST(Survey, EndsWhenInterrupted) {
+  EXPECT_TRUE(
+      survey_of({"a"}, points(1), [](const Point&, std::size_t) { return std::optional<Record>(); }).interrupted);
+}
+
+}  // namespace
+}  // namespace verbscope
