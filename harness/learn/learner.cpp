@@ -14,6 +14,7 @@ namespace {
 
 // Every n-th candidate is measured at first; every n-th point judges the fit.
 constexpr std::size_t kFirstStride = 5, kHeldOutStride = 5;
+constexpr int kLastSteps = 4;
 // A round differentiates at most this many candidates.
 constexpr std::size_t kScreened = 50;
 
@@ -170,6 +171,8 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
 }
 
 void Learner::finish() {
+  fit_.set_loss(Loss::cauchy);
+  fit_.improve(kLastSteps);
   fit_.refresh();
   std::vector<std::size_t> rows;
   for (const LearnedPoint& point : points_) rows.push_back(point.row);

@@ -64,7 +64,7 @@ class Learner {
   std::vector<Choice> first_choices();
   std::vector<Choice> next_choices(std::size_t count);
 
-  // Derivatives at the final values, and the figures of the rows that judge the fit.
+  // The last steps, derivatives at the final values, and the figures of the rows that judge the fit.
   void finish();
 
   const RobustFit& figures() const { return fit_; }

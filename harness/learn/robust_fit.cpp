@@ -14,8 +14,8 @@ constexpr double kLeastChange = 0.002, kNoiseFactor = 3;
 constexpr std::array<std::uint64_t, 2> kOtherSeeds{2, 3};
 constexpr double kFailedNoise = 0.5;  // of a row whose simulation fails with another seed
 constexpr double kLongestStep = 0.7;  // of a coordinate: a factor of two
-// Cauchy's loss has 95 % of the efficiency of squares for normal errors with this constant (Rey, 1983).
-constexpr double kCauchy = 2.385;
+// Both losses have 95 % of the efficiency of squares for normal errors with these constants (Huber, 1964; Rey, 1983).
+constexpr double kHuber = 1.345, kCauchy = 2.385;
 constexpr double kNormalMad = 1.4826;  // standard deviation of a normal variable / its median absolute deviation
 // Largest error of the linear prediction of a row's change: this, and this share of the change.
 constexpr double kPoorLine = 0.03, kPoorShare = 0.4;
@@ -208,14 +208,16 @@ double RobustFit::variance(const Row& row, double scale) const {
   return scale * scale + row.noise * row.noise;
 }
 
-double RobustFit::loss(double residual, double variance) const {
-  const double r = residual * residual / variance;
-  return options_.robust ? kCauchy * kCauchy * std::log1p(r / (kCauchy * kCauchy)) : r;
+double RobustFit::loss_of(double residual, double variance) const {
+  const double size = std::abs(residual) / std::sqrt(variance);
+  if (options_.loss == Loss::cauchy) return kCauchy * kCauchy * std::log1p(size * size / (kCauchy * kCauchy));
+  return options_.loss == Loss::squares || size < kHuber ? size * size : 2 * kHuber * size - kHuber * kHuber;
 }
 
 double RobustFit::weight(const Row& row, double scale) const {
-  const double r = row.measured - row.simulated, v = variance(row, scale);
-  return options_.robust ? 1 / (v + r * r / (kCauchy * kCauchy)) : 1 / v;
+  const double v = variance(row, scale), size = std::abs(row.measured - row.simulated) / std::sqrt(v);
+  if (options_.loss == Loss::cauchy) return 1 / (v * (1 + size * size / (kCauchy * kCauchy)));
+  return options_.loss == Loss::squares ? 1 / v : std::min(1.0, kHuber / size) / v;
 }
 
 double RobustFit::cost(const Vector& simulated, const Vector& x, double scale) const {
@@ -224,7 +226,7 @@ double RobustFit::cost(const Vector& simulated, const Vector& x, double scale) c
     sum += std::pow((x[i] - start_[i]) / options_.known_within, 2);
   }
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (counts(rows_[i])) sum += loss(rows_[i].measured - simulated[i], variance(rows_[i], scale));
+    if (counts(rows_[i])) sum += loss_of(rows_[i].measured - simulated[i], variance(rows_[i], scale));
   }
   return sum;
 }

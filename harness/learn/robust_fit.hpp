@@ -25,13 +25,17 @@ struct FitTrial {
 // Returns the logarithm of the figure of each trial; NaN if its run failed.
 using LogFigures = std::function<std::vector<double>(const std::vector<FitTrial>&)>;
 
+// What a residual costs. Huber's loss has one minimum, so that rows that disagree with a wrong start still pull;
+// Cauchy's ignores outliers, for values that are nearly right.
+enum class Loss { squares, huber, cauchy };
+
 struct RobustFitOptions {
   // Standard deviation of the starting values' coordinates: a parameter that the rows do not determine stays at its
   // start (ridge regression: Hoerl and Kennard, Technometrics 12, 1970).
   double known_within = 1;
   double least_error = 0.01;  // standard deviation of an accurate row, of its logarithm
   double error = 0;           // standard deviation of a row; 0: estimated from the residuals
-  bool robust = true;         // Cauchy's loss; else squares
+  Loss loss = Loss::huber;
 };
 
 // A candidate has no measured figure yet. A row that is held out judges the fit.
@@ -52,6 +56,7 @@ class RobustFit {
   // Improves the values by up to `steps` steps, until one gains less than half a hundredth of the cost. Returns false
   // after such a step.
   bool improve(int steps);
+  void set_loss(Loss loss) { options_.loss = loss; }
   // Simulates all derivatives of the fitted rows at the present values again, for the covariance: the smaller one of
   // both directions, because a parameter that limits in one direction only has no value that follows from the rows.
   void refresh();
@@ -98,9 +103,9 @@ class RobustFit {
   Vector slopes(const std::vector<Cell>& cells, Side side);
   // The variance of a row: that of all rows, and the noise of its simulation.
   double variance(const Row& row, double scale) const;
-  // Of the square of its residual, with Cauchy's loss.
+  // Of the square of its residual.
   double weight(const Row& row, double scale) const;
-  double loss(double residual, double variance) const;
+  double loss_of(double residual, double variance) const;
   void measure_noise(const std::vector<std::size_t>& rows);
   // The groups whose parameters change the figure of each row, by row and group.
   std::vector<std::vector<bool>> active_groups(const std::vector<std::size_t>& rows,

@@ -65,7 +65,7 @@ FitResult fit_to(const std::vector<FitParameter>& parameters, const std::vector<
     return evaluations(rounded);
   };
   RobustFit fit(parameters, figures,
-                {.known_within = std::log1p(known_within), .error = std::max(mean, 1e-6), .robust = false});
+                {.known_within = std::log1p(known_within), .error = std::max(mean, 1e-6), .loss = Loss::squares});
   for (std::size_t i = 0; i < rows.size(); ++i) fit.add_row(RowUse::fitted, 0, kAllProperties);
   for (int step = 0; step < kSteps && fit.improve(1) && seconds_since(begin) < seconds; ++step) {
   }
