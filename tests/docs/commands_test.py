@@ -28,7 +28,7 @@ CHANGERS = {"apt", "apt-get", "cpack", "curl", "dnf", "docker", "dpkg", "git", "
 TIMEOUT = 600  # s of one command
 SHELLS = ("", "sh", "bash", "console")  # languages of fenced blocks that are commands; what programs print is ```text
 # What takes more than some seconds: by a part of the command.
-LONG = ("verbscope reproduce", "verbscope validate", "valgrind", "bench_simulator", "all_active_load", "payload_in", "lookups.json", "lookup_rate",
+LONG = ("verbscope reproduce", "verbscope validate", "verbscope learn", "valgrind", "bench_simulator", "all_active_load", "payload_in", "lookups.json", "lookup_rate",
         "--machines 100")
 
 
