@@ -32,7 +32,7 @@ def advice(programs, learned, words, budget):
                               capture_output=True, text=True)
     if done.returncode:
         return None
-    given = [each for each in json.loads(done.stdout)[0]["advice"] if each["by"] == "run" and not each["other_payload"]]
+    given = [each for each in json.loads(done.stdout)[0].get("advice", []) if each["by"] == "run" and not each["other_payload"]]
     if not given:
         return None
     best = max(given, key=lambda each: each["factor"])

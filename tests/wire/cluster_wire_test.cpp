@@ -126,13 +126,28 @@ TEST(ClusterWire, ParameterRequiresSourceAndCite) {
   profile = cib_profile();
   profile["wire"]["ports"]["source"] = "guess";
   EXPECT_THAT(error_of(profile),
-              testing::HasSubstr("'guess' is not a source; allowed are documented, measured, calibrated, assumed"));
+              testing::HasSubstr("'guess' is not a source; allowed are documented, measured, calibrated, "
+                                 "learned, assumed"));
   profile = cib_profile();
   profile["wire"]["ports"]["cite"] = "";
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("cite")));
   profile = cib_profile();
   profile["wire"]["ports"]["comment"] = "x";
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("comment")));
+}
+
+TEST(ClusterWire, LearnedParameterRequiresRecordsAndInterval) {
+  const auto with = [](const Json& more) {
+    Json profile = cib_profile();
+    Json& ports = profile["wire"]["ports"];
+    ports["source"] = "learned";
+    ports.update(more);
+    return error_of(profile);
+  };
+  EXPECT_EQ(with({{"row", "mine.jsonl"}, {"interval", {1.5, 2.5}}}), "");
+  EXPECT_THAT(with({{"row", ""}, {"interval", {1, 2}}}), testing::HasSubstr("row"));
+  EXPECT_THAT(with({{"row", "mine.jsonl"}}), testing::HasSubstr("interval"));
+  EXPECT_THAT(with({{"row", "mine.jsonl"}, {"interval", {2, 1}}}), testing::HasSubstr("the smaller one first"));
 }
 
 TEST(ClusterWire, RefusesValuesOutOfRange) {
