@@ -85,11 +85,24 @@ std::vector<Popened>& popened() {
 }
 pthread_mutex_t popened_lock = PTHREAD_MUTEX_INITIALIZER;
 
+// True if the first child that has ended, if any has, is still seen as running: looks at other times would not be the
+// same in each run.
+bool ends_later(idtype_t type, id_t id) {
+  siginfo_t info{};
+  if (REAL(waitid)(type, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return false;
+  return ask(Operation::see_end, info.si_pid) == EAGAIN;
+}
+bool ends_later(pid_t child) {
+  if (child > 0) return ends_later(P_PID, static_cast<id_t>(child));
+  if (child == -1) return ends_later(P_ALL, 0);
+  return ends_later(P_PGID, static_cast<id_t>(child == 0 ? getpgrp() : -child));
+}
+
 pid_t wait_for(pid_t child, int* status, int options, rusage* usage) {
   int unused = 0;
   int& end = status == nullptr ? unused : *status;
   const pid_t found = look_until((options & WNOHANG) != 0 ? 0 : kNever, true, 0,
-                                 [&] { return REAL(wait4)(child, &end, options | WNOHANG, usage); });
+                                 [&] { return ends_later(child) ? 0 : REAL(wait4)(child, &end, options | WNOHANG, usage); });
   // The kernel closes what a process had open before others can wait for its end.
   if (found > 0 && (WIFEXITED(end) || WIFSIGNALED(end))) ask(Operation::await_reaction, found);
   return found;
@@ -301,6 +314,7 @@ EXPORTED int waitid(idtype_t type, id_t id, siginfo_t* about, int options) {
   siginfo_t& info = about == nullptr ? unused : *about;
   const int result = look_until((options & WNOHANG) != 0 ? 0 : kNever, true, 0, [&] {
     info.si_pid = 0;
+    if (ends_later(type, id)) return 0;
     if (REAL(waitid)(type, id, &info, options | WNOHANG) != 0) return -1;
     return info.si_pid == 0 ? 0 : 1;
   });

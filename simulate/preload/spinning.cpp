@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "simulate/preload/taken_signals.hpp"
 #include "simulate/preload/session.hpp"
@@ -22,22 +23,33 @@ constexpr int kMaxSteps = 512;           // instructions of a loop
 // Real time without a call after which a search begins: soon where one has found a loop, later where one has not.
 constexpr std::int64_t kSoonNs = 20'000;
 constexpr std::int64_t kFirstNs = 200'000;
-constexpr std::int64_t kLateNs = 10'000'000;  // a search without result takes about 0.5 ms
+constexpr std::int64_t kLateNs = 10'000'000;  // a search without result takes about 1 ms
 constexpr std::int64_t kLostNs = 1'000'000;   // the same, if the look was at a signal handler that has ended meanwhile
 constexpr std::int64_t kRoundNs = 50'000;     // between two looks: a loop goes round meanwhile
 
 constexpr greg_t kTrapFlag = 1 << 8;           // trap after each instruction
 constexpr greg_t kResumeFlag = 1 << 16;        // differs between signals and traps
-constexpr std::size_t kRedZone = 128;          // below the stack pointer, belongs to the function that runs
-constexpr std::size_t kStackBytes = 512;       // above it: where loops that were compiled without optimization count
+constexpr std::size_t kRedZone = 128;     // below the stack pointer, belongs to the function that runs
+constexpr std::size_t kStackBytes = 8192;  // above it: where loops count if it is not in registers
+constexpr std::size_t kPage = 4096;
 constexpr std::size_t kRegisters = REG_RIP + 1;
 
-// What decides how the thread goes on, but for memory beyond the top of the stack.
+// Of what decides how the thread goes on: its registers and the top of its stack. Memory elsewhere is not in it.
 struct State {
-  std::array<greg_t, kRegisters> registers;
-  greg_t flags;
-  std::array<std::uint64_t, 32> vectors;  // xmm0 to xmm15
-  std::array<std::uint64_t, (kRedZone + kStackBytes) / 8> stack;
+  std::uint64_t low = 0, high = 0;
+
+  void add(std::uint64_t word) {
+    low = (low ^ word) * 0x9e37'79b9'7f4a'7c15 + (low >> 32);
+    high = (high + word) * 0xc2b2'ae3d'27d4'eb4f ^ (high >> 29);
+  }
+  void add(const void* from, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, static_cast<const std::byte*>(from) + i, sizeof word);
+      add(word);
+    }
+  }
+  bool operator==(const State&) const = default;
 };
 
 // Of a thread.
@@ -54,40 +66,33 @@ struct Search {
   std::size_t count = 0;
   std::array<State, kMaxSamples> samples;  // the thread has gone on after each by an instruction at least
   int steps = 0;                           // of the lap
-  std::uint64_t lap = 0;                   // sum of digests
+  std::uint64_t lap = 0;                   // sum of states
 };
 thread_local constinit Search search{};
 
-void look_at_stack(const std::byte* from, State& state) {
-  constexpr std::size_t kPage = 4096;
-  const std::size_t mapped = kPage - reinterpret_cast<std::uintptr_t>(from + kRedZone) % kPage + kRedZone;
-  if (mapped >= sizeof state.stack) {
-    std::memcpy(state.stack.data(), from, sizeof state.stack);
-    return;
-  }
-  // The stack of a coroutine may end here.
-  state.stack.fill(0);
-  const iovec to{state.stack.data(), sizeof state.stack};
-  const iovec ranges[]{{const_cast<std::byte*>(from), mapped},
-                       {const_cast<std::byte*>(from) + mapped, sizeof state.stack - mapped}};
-  system_call(SYS_process_vm_readv, own_channel().process, reinterpret_cast<long>(&to), 1,
-              reinterpret_cast<long>(ranges), 2, 0);
+bool readable(const std::byte* at) {
+  std::uint64_t word = 0;
+  const iovec to{&word, sizeof word}, from{const_cast<std::byte*>(at), sizeof word};
+  return system_call(SYS_process_vm_readv, own_channel().process, reinterpret_cast<long>(&to), 1,
+                     reinterpret_cast<long>(&from), 1, 0) == sizeof word;
 }
 
-void look(const ucontext_t& context, State& state) {
+State look(const ucontext_t& context) {
   const mcontext_t& machine = context.uc_mcontext;
-  std::memcpy(state.registers.data(), machine.gregs, sizeof state.registers);
-  state.flags = machine.gregs[REG_EFL] & ~(kTrapFlag | kResumeFlag);
-  std::memcpy(state.vectors.data(), machine.fpregs->_xmm, sizeof state.vectors);
-  look_at_stack(reinterpret_cast<const std::byte*>(machine.gregs[REG_RSP] - kRedZone), state);
-}
-
-std::uint64_t digest(const State& state) {
-  std::uint64_t sum = 0;
-  std::array<std::uint64_t, sizeof(State) / 8> words;
-  std::memcpy(words.data(), &state, sizeof state);
-  for (const std::uint64_t word : words) sum = (sum ^ word) * 0x9e37'79b9'7f4a'7c15 + (sum >> 32);
-  return sum;
+  State state;
+  state.add(machine.gregs, kRegisters * sizeof(greg_t));
+  state.add(static_cast<std::uint64_t>(machine.gregs[REG_EFL] & ~(kTrapFlag | kResumeFlag)));
+  state.add(machine.fpregs->_xmm, sizeof machine.fpregs->_xmm);
+  // In whole words. The stack of a coroutine may end at the end of any page.
+  const auto top = static_cast<std::uintptr_t>(machine.gregs[REG_RSP]) & ~std::uintptr_t{7};
+  const std::uintptr_t end = top + kStackBytes;
+  std::uintptr_t from = top - kRedZone;
+  std::uintptr_t to = std::min(end, (top & ~(kPage - 1)) + kPage);
+  do {
+    state.add(reinterpret_cast<const void*>(from), to - from);
+    from = std::exchange(to, std::min(end, to + kPage));
+  } while (from < end && readable(reinterpret_cast<const std::byte*>(from)));
+  return state;
 }
 
 void trace(ucontext_t& context, bool on) {
@@ -138,10 +143,9 @@ void found(ucontext_t& context, std::uint64_t loop) {
 
 void on_step(ucontext_t& context) {
   if (search.runs && search.laps) {
-    State now;
-    look(context, now);
-    search.lap += digest(now);
-    if (std::memcmp(&now, &search.samples[0], sizeof now) == 0) return found(context, search.lap);
+    const State now = look(context);
+    search.lap += now.low;
+    if (now == search.samples[0]) return found(context, search.lap);
     if (++search.steps < kMaxSteps) return;
     not_found();
   }
@@ -155,10 +159,9 @@ void on_look(ucontext_t& context) {
   if (request_under_way() || own.loops == Loops::let_spin) return;  // until the next turn
   if (search.armed_at != search.requests || own.patience.load() != 0) return arm(search.after_ns);
   search.runs = true;
-  State now;
-  look(context, now);
-  for (std::size_t i = 0; i < search.count; ++i) {
-    if (std::memcmp(&now, &search.samples[i], sizeof now) != 0) continue;
+  const State now = look(context);
+  const auto end = search.samples.begin() + static_cast<std::ptrdiff_t>(search.count);
+  if (std::find(search.samples.begin(), end, now) != end) {
     if (own.loops == Loops::found) return found(context, 0);
     search.laps = true;
     search.samples[0] = now;

@@ -58,12 +58,6 @@ class Outside {
     const auto found = shown_.find(key);
     return found == shown_.end() ? Picos(0) : found->second;
   }
-  // The last thread of a process is gone, which can be seen at `when`. take_end() returns true once.
-  void tell_end(Picos when) {
-    ended_ = true;
-    notify(when);
-  }
-  bool take_end() { return std::exchange(ended_, false); }
   // Something may have changed without a notice: it can be seen at `when`. True if anyone looks. Those who know of a
   // change look at its time instead, since it must not be seen earlier.
   bool suspect(Picos when) {
@@ -87,7 +81,6 @@ class Outside {
   std::list<Waiter> waiting_;
   std::unordered_map<std::uint64_t, Picos> shown_;
   Picos all_shown_{0};
-  bool ended_ = false;
 };
 
 }  // namespace verbscope::simulate

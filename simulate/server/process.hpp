@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -92,7 +93,10 @@ class Process {
 
   Timers timers;
   Waits waits;
-  int threads = 0;  // that take part in the simulation
+  int threads = 0;           // that take part in the simulation
+  // When the kernel closes what the ended process had open, if its end was noticed at a time that does not depend on
+  // real time.
+  std::optional<Picos> closes_at;
 
  private:
   struct Entry {

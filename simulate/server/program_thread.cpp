@@ -65,10 +65,11 @@ void ProgramThread::run(SimNode& node, Picos start) {
   }
 }
 
-void ProgramThread::tell_end(SimNode& node) {
+void ProgramThread::tell_end(const SimNode& node) {
   if (!process_.ends()) return;
-  sleep(node, node.now() + kEndOfProcess, Where::asleep);
-  outside_.tell_end(node.now() + kUnnoticed);
+  node.thread().sync();
+  system_.bury_at(process_.id(), node.now() + kEndOfProcess);
+  outside_.notify(node.now() + kEndOfProcess);
 }
 
 void ProgramThread::sleep(SimNode& node, Picos until, Where where) {
@@ -240,12 +241,10 @@ int ProgramThread::execute_own(Operation operation, SimNode& node, Reader& in, W
       return 0;
     case Operation::await_reaction:
       node.thread().sync();
-      if (station_.await_reaction(in.get<std::int32_t>())) {
-        system_.bury_at(node.now());
-        outside_.tell_end(node.now() + kUnnoticed);
-        sleep(node, node.now() + kUnnoticed, Where::asleep);
-      }
-      return 0;
+      return await_reaction(node, in.get<std::int32_t>());
+    case Operation::see_end:
+      node.thread().sync();
+      return system_.ends_later(in.get<std::int32_t>()) ? EAGAIN : 0;
     case Operation::wait_on:
       return wait_on(node, in);
     case Operation::wake: {
@@ -278,6 +277,14 @@ int ProgramThread::execute_own(Operation operation, SimNode& node, Reader& in, W
     default:
       return ENOSYS;
   }
+}
+
+int ProgramThread::await_reaction(SimNode& node, int process) {
+  if (!station_.await_reaction(process)) return 0;
+  system_.bury_at(process, node.now());
+  outside_.notify(node.now() + kUnnoticed);
+  sleep(node, node.now() + kUnnoticed, Where::asleep);
+  return 0;
 }
 
 int ProgramThread::await_memory(const SimNode& node) {

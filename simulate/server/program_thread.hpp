@@ -34,8 +34,10 @@ class OperatingSystem {
   virtual void ring_at(Process& process, Picos when) = 0;
   // Ends the wait of the thread of this id, which has got a signal.
   virtual void interrupt(const Process& process, int thread) = 0;
-  // Cleans up at `when` after the processes that have ended by then.
-  virtual void bury_at(Picos when) = 0;
+  // Cleans up at `when` after the process of this id, if it has ended.
+  virtual void bury_at(int process, Picos when) = 0;
+  // True if the process has ended, and bury_at() has named a later time.
+  virtual bool ends_later(int process) = 0;
   // The id of the process of this number; none if it has ended.
   virtual std::optional<int> id_of(int number) const = 0;
   // True if no other thread has been on its node.
@@ -96,12 +98,13 @@ class ProgramThread {
   // Executes the request in the channel. False if the thread has ended.
   bool answer(SimNode& node);
   // The program's thread is gone. If this was the end of its process, others may see it.
-  void tell_end(SimNode& node);
+  void tell_end(const SimNode& node);
   int execute_own(Operation operation, SimNode& node, Reader& in, Writer& out);
   // Until the deadline, the end of the sleep, or a signal.
   void sleep(SimNode& node, Picos until, Where where);
   Loops loops();
   bool may_be_silent() const;
+  int await_reaction(SimNode& node, int process);
   int await_memory(const SimNode& node);
   int wait_on(SimNode& node, Reader& in);
   int wait_outside(SimNode& node, Reader& in, Writer& out);

@@ -98,7 +98,7 @@ bool Simulation::ask(bool stuck) {
     const bool came = admit(), returned = let_return();
     any = came || returned;
   }
-  if (stuck || check_processes || outside_.take_end()) any = bury() || any;
+  if (stuck || check_processes) any = bury() || any;
   if (rarely) any = outside_.suspect(Picos(0)) || any;
   for (int looks = 0; looks < kLooksBeforeJump && jumps && !any && any_silent(); ++looks) {
     station_.wait_for_news();
@@ -191,10 +191,12 @@ bool Simulation::let_watchers_spin() {
 }
 
 bool Simulation::bury() {
-  bool any = false;
+  bool any = false, untold = false;
   for (const auto& process : processes_) {
     if (process->buried() || process->alive()) continue;
+    if (process->closes_at > cluster_.now()) continue;
     any = true;
+    untold = untold || !process->closes_at;
     for (const auto& thread : threads_) {
       if (&thread->process() == process.get()) thread->end();
     }
@@ -203,12 +205,18 @@ bool Simulation::bury() {
     }
     process->bury();
   }
-  if (any) outside_.suspect(Picos(0));
+  if (untold) outside_.suspect(Picos(0));
   return any;
 }
 
-void Simulation::bury_at(Picos when) {
+void Simulation::bury_at(int process, Picos when) {
+  if (Process* const ended = find_process(process); ended != nullptr) ended->closes_at = when;
   cluster_.at(when, [this] { bury(); });
+}
+
+bool Simulation::ends_later(int process) {
+  const Process* const found = find_process(process);
+  return found != nullptr && found->closes_at > cluster_.now();
 }
 
 void Simulation::ring_at(Process& process, Picos when) {

@@ -61,7 +61,8 @@ class Simulation final : public OperatingSystem {
   bool let_return();
   // Cleans up after processes that have ended. True if any has.
   bool bury();
-  void bury_at(Picos when) override;
+  void bury_at(int process, Picos when) override;
+  bool ends_later(int process) override;
   // Timers and signals.
   void ring_at(Process& process, Picos when) override;
   void ring(Process& process);

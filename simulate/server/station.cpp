@@ -18,7 +18,7 @@ constexpr std::int64_t kNanos = 1'000'000'000;
 constexpr std::uint32_t kSearches = 3;               // a thread in which so many searches find no loop works, or counts
 constexpr std::int64_t kUnsearchedNs = 50'000'000;   // limit before these searches, which may be prevented
 constexpr std::int64_t kLookNs = 50'000;             // between looks
-constexpr std::int64_t kBlockedNs = 2'000'000;       // asleep without CPU time for so long: blocked
+constexpr std::int64_t kBlockedNs = 10'000'000;      // asleep without CPU time for so long: blocked
 constexpr std::int64_t kLongWorkNs = 2'000'000'000;  // limit for threads that are not expected to be silent
 
 std::int64_t real_ns() {
@@ -89,7 +89,8 @@ class Looks {
     }
     const char state = state_of(channel_.process, channel_.thread).state;
     if (state == 'X' || state == 'Z') return Conduct::gone;
-    if (idle_since_ == 0 || state == 'R' || patience) idle_since_ = real_ns();
+    const bool goes_on = state == 'R' || state == 'D';  // D: it waits for a disk, or for a child to begin a program
+    if (idle_since_ == 0 || goes_on || patience) idle_since_ = real_ns();
     if (real_ns() - idle_since_ > kBlockedNs) return Conduct::blocked;
     return std::nullopt;
   }
