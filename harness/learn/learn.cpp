@@ -159,7 +159,8 @@ class Learning {
     start(told, facts, surveyed);
     for (const MeasuredFigure& each : surveyed) learner_->add(each, false);
     for (const MeasuredFigure& each : figures_of(options_.records)) learner_->add(each, false);
-    if (!measure_all(measure, learner_->first_choices())) return kExitInterrupted;
+    if (!measure_all(measure, learner_->first_choices(options_.points - std::min(options_.points, measure.count()))))
+      return kExitInterrupted;
     print_format(out_, "measured {} points; fitting\n", measure.count());
     learner_->fit(kFirstSteps);
     while (!measure.over()) {

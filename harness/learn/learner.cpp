@@ -12,7 +12,7 @@
 namespace verbscope {
 namespace {
 
-// Every n-th candidate is measured at first; every n-th point judges the fit.
+// Every n-th candidate is measured at first, or fewer if not so many points may be; every n-th point judges the fit.
 constexpr std::size_t kFirstStride = 5, kHeldOutStride = 5;
 constexpr int kLastSteps = 4;
 // A round differentiates at most this many candidates.
@@ -124,9 +124,10 @@ void Learner::add(const MeasuredFigure& measured, bool held_out) {
   points_.push_back({measured, kind_of(point), *row});
 }
 
-std::vector<Learner::Choice> Learner::first_choices() {
+std::vector<Learner::Choice> Learner::first_choices(std::size_t most) {
   std::vector<Choice> out;
-  for (std::size_t i = 0; i < pool_.size(); i += kFirstStride) {
+  const std::size_t stride = std::max(kFirstStride, pool_.size() / std::max<std::size_t>(1, most) + 1);
+  for (std::size_t i = 0; i < pool_.size(); i += stride) {
     out.push_back({.candidate = pool_[i], .held_out = out.size() % kHeldOutStride == kHeldOutStride - 1});
   }
   return out;

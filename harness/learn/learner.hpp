@@ -55,13 +55,14 @@ class Learner {
   // Fits all parameters to the records so far, by up to this many steps.
   void fit(int steps) { fit_.improve(steps); }
 
-  // Chooses up to `count` candidates that are not measured yet: those with the greatest expected gain, then every
+  // The first points: candidates of all kinds, at most `most`.
+  // Later: up to `count` candidates that are not measured yet, those with the greatest expected gain, then every
   // fifth at random to judge the fit. Empty if no point would gain anything.
   struct Choice {
     Candidate candidate;
     bool held_out = false;
   };
-  std::vector<Choice> first_choices();
+  std::vector<Choice> first_choices(std::size_t most);
   std::vector<Choice> next_choices(std::size_t count);
 
   // The last steps, derivatives at the final values, and the figures of the rows that judge the fit.

@@ -10,7 +10,7 @@ namespace {
 std::vector<Candidate> points(int count) {
   std::vector<Candidate> out;
   for (int i = 0; i < count; ++i)
-    out.push_back({.point = {.benchmark = "write_rate", .place = std::size_t(i)}, .kind = ""});
+    out.push_back({.point = {.benchmark = "write_rate", .place = static_cast<std::size_t>(i)}, .kind = ""});
   return out;
 }
 
@@ -18,7 +18,8 @@ std::vector<Candidate> points(int count) {
 template <class Factor>
 Survey survey(const std::vector<std::string>& hosts, Factor factor) {
   return survey_of(hosts, points(4), [&](const Point& point, std::size_t host) {
-    Record record{.benchmark = "write_rate", .status = RecordStatus::ok, .reason = ""};
+    Record record;
+    record.benchmark = "write_rate";
     record.result["rate_mops"] = 10 * factor(point.place, host);
     return std::optional(record);
   });
