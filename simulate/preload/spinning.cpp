@@ -22,7 +22,7 @@ constexpr int kMaxSteps = 512;           // instructions of a loop
 
 // Real time without a call after which a search begins: soon where one has found a loop, later where one has not.
 constexpr std::int64_t kSoonNs = 20'000;
-constexpr std::int64_t kFirstNs = 200'000;
+constexpr std::int64_t kFirstNs = 1'000'000;
 constexpr std::int64_t kLateNs = 10'000'000;  // a search without result takes about 1 ms
 constexpr std::int64_t kLostNs = 1'000'000;   // the same, if the look was at a signal handler that has ended meanwhile
 constexpr std::int64_t kRoundNs = 50'000;     // between two looks: a loop goes round meanwhile

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kNanos = 1'000'000'000;
 constexpr std::uint32_t kSearches = 3;               // a thread in which so many searches find no loop works, or counts
 constexpr std::int64_t kUnsearchedNs = 50'000'000;   // limit before these searches, which may be prevented
-constexpr std::int64_t kLookNs = 50'000;             // between looks
+constexpr std::int64_t kLookNs = 500'000;            // between looks
 constexpr std::int64_t kBlockedNs = 10'000'000;      // asleep without CPU time for so long: blocked
 constexpr std::int64_t kLongWorkNs = 2'000'000'000;  // limit for threads that are not expected to be silent
 
