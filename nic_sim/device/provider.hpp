@@ -92,6 +92,9 @@ class SimProvider : public Provider {
   int attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) override;
   int detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) override;
 
+  // Charges the running thread for a command to the adapter, which goes on with its work meanwhile.
+  void await_command();
+
  private:
   // The target of an address handle, and the header that names it.
   struct Path {
@@ -104,8 +107,6 @@ class SimProvider : public Provider {
   std::optional<Path> resolve(const ibv_ah_attr& attr) const;
   // Charges the running thread for registering memory, or for another command if `length` is 0.
   void spend_on_registration(std::uint64_t begin, std::size_t length);
-  // Charges the running thread for a command to the adapter, which goes on with its work meanwhile.
-  void await_command();
   // Drops the asynchronous events of an object that is destroyed.
   static void forget_events(ibv_context& context, const void* object);
   bool acceptable(const ibv_qp_attr& attr, int mask) const;

@@ -276,7 +276,6 @@ int SimProvider::query_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int, ibv_qp_init_
 
 int SimProvider::destroy_qp(ibv_qp* verbs_qp) {
   SimQp& qp = as_sim(verbs_qp);
-  await_command();  // what was posted before goes on: a program may destroy a QP at once
   if (qp.qp_type == IBV_QPT_XRC_RECV) return close_xrc_target(qp);
   if (nic_.groups().is_attached(qp)) return EBUSY;
   destroy(qp);

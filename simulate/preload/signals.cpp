@@ -24,6 +24,7 @@ namespace {
 // Those of the library's signals that the thread wants to be blocked. The kernel's mask never has them.
 thread_local constinit bool faults_blocked = false;
 thread_local constinit bool traps_blocked = false;
+thread_local constinit bool looks_blocked = false;
 
 // Keeps what a change of the mask says about one of the library's signals, and adds what it was to `before`.
 void change_own(int signal, bool& blocked, int how, const sigset_t* set, sigset_t* before) {
@@ -52,6 +53,7 @@ int change_mask(auto* set_mask, int how, const sigset_t* set, sigset_t* before) 
   if (result != 0) return result;
   change_own(SIGSEGV, faults_blocked, how, asked ? &*asked : nullptr, before);
   change_own(SIGTRAP, traps_blocked, how, asked ? &*asked : nullptr, before);
+  change_own(kLookSignal, looks_blocked, how, asked ? &*asked : nullptr, before);
   if (!asked) return 0;
   tell_mask();
   return 0;

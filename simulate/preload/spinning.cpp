@@ -85,7 +85,9 @@ State look(const ucontext_t& context) {
   state.add(machine.fpregs->_xmm, sizeof machine.fpregs->_xmm);
   // In whole words. The stack of a coroutine may end at the end of any page.
   const auto top = static_cast<std::uintptr_t>(machine.gregs[REG_RSP]) & ~std::uintptr_t{7};
-  const std::uintptr_t end = top + kStackBytes;
+  // What is of a thread's own, like `search`, stands behind its stack.
+  const auto own = reinterpret_cast<std::uintptr_t>(&search);
+  const std::uintptr_t end = top < own ? std::min(top + kStackBytes, own) : top + kStackBytes;
   std::uintptr_t from = top - kRedZone;
   std::uintptr_t to = std::min(end, (top & ~(kPage - 1)) + kPage);
   do {
@@ -104,7 +106,7 @@ void trace(ucontext_t& context, bool on) {
 bool make_timer() {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = SIGTRAP;
+  event.sigev_signo = kLookSignal;
   event.sigev_value.sival_ptr = &search;
   event._sigev_un._tid = own_channel().thread;
   return system_call(SYS_timer_create, CLOCK_MONOTONIC, reinterpret_cast<long>(&event),
@@ -137,7 +139,7 @@ void not_found() {
 void found(ucontext_t& context, std::uint64_t loop) {
   trace(context, false);
   search.after_ns = kSoonNs;
-  const Deliverable deliverable(SIGTRAP);  // signal handlers of the program may run before the answer
+  const Deliverable traps(SIGTRAP), looks(kLookSignal);  // signal handlers of the program may run before the answer
   ask(Operation::await_memory, loop);
 }
 
@@ -177,17 +179,22 @@ void on_look(ucontext_t& context) {
 
 bool on_trap(siginfo_t& info, ucontext_t& context) {
   const bool traced = info.si_code == TRAP_TRACE && (context.uc_mcontext.gregs[REG_EFL] & kTrapFlag) != 0;
-  const bool looks = info.si_code == SI_TIMER && info.si_value.sival_ptr == &search;
-  if (looks) ++search.looks;
   if (traced) on_step(context);
-  if (looks && simulated()) on_look(context);
-  return traced || looks;
+  return traced;
+}
+
+bool on_timer(siginfo_t& info, ucontext_t& context) {
+  if (info.si_code != SI_TIMER || info.si_value.sival_ptr != &search) return false;
+  ++search.looks;
+  if (simulated()) on_look(context);
+  return true;
 }
 
 }  // namespace
 
 void find_loops() {
   take_signal(SIGTRAP, &on_trap);
+  take_signal(kLookSignal, &on_timer);
 }
 
 void look_for_loop(const Channel& channel) {

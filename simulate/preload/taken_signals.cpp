@@ -16,10 +16,11 @@ struct TakenSignal {
   TakenHandler handler = nullptr;
   struct sigaction program_action {};  // SIG_DFL at first
 };
-constinit TakenSignal fault_signal, trap_signal;
+constinit TakenSignal fault_signal, trap_signal, look_signal;
 
 TakenSignal& state_of(int signal) {
-  return signal == SIGSEGV ? fault_signal : trap_signal;
+  if (signal == SIGSEGV) return fault_signal;
+  return signal == SIGTRAP ? trap_signal : look_signal;
 }
 
 void change_mask_of(int how, int signal) {
@@ -34,7 +35,7 @@ void end_without_handler(const siginfo_t& info) {
   struct sigaction standard {};
   REAL(sigaction)(info.si_signo, &standard, nullptr);
   // That of a fault comes again.
-  if (info.si_code <= 0 || info.si_signo == SIGTRAP)
+  if (info.si_code <= 0 || info.si_signo != SIGSEGV)
     syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), info.si_signo);
 }
 
@@ -52,7 +53,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   // The mask from before comes back when this handler returns.
   const sigset_t mask = without_taken(action.sa_mask);
   REAL(pthread_sigmask)(SIG_BLOCK, &mask, nullptr);
-  const Deliverable faults(SIGSEGV), traps(SIGTRAP);
+  const Deliverable faults(SIGSEGV), traps(SIGTRAP), looks(kLookSignal);
   errno = saved;
   if ((action.sa_flags & SA_SIGINFO) != 0) {
     action.sa_sigaction(signal, info, context);
@@ -64,12 +65,13 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 bool is_taken(int signal) {
-  return signal == SIGSEGV || signal == SIGTRAP;
+  return signal == SIGSEGV || signal == SIGTRAP || signal == kLookSignal;
 }
 
 sigset_t without_taken(sigset_t set) {
   sigdelset(&set, SIGSEGV);
   sigdelset(&set, SIGTRAP);
+  sigdelset(&set, kLookSignal);
   return set;
 }
 
@@ -79,7 +81,7 @@ void take_signal(int signal, TakenHandler handler) {
   action.sa_sigaction = &on_signal;
   // On the program's alternative stack, if it has one, because its own handler may need it.
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigaddset(&action.sa_mask, SIGTRAP);  // no looks at the library's own handlers
+  sigaddset(&action.sa_mask, kLookSignal);  // no looks at the library's own handlers
   if (std::exchange(own.handler, handler) == nullptr) REAL(sigaction)(signal, &action, &own.program_action);
   change_mask_of(SIG_UNBLOCK, signal);  // the parent may have blocked it
 }

@@ -1,11 +1,14 @@
-// The signals that this library needs: SIGSEGV for the time stamp counter (tsc.hpp), SIGTRAP for loops (spinning.hpp). The
-// program may handle them too: what it sets is kept, and called for those that are its own.
+// The signals that this library needs: SIGSEGV for the time stamp counter (tsc.hpp), SIGTRAP and kLookSignal for loops
+// (spinning.hpp). The program may handle them too: what it sets is kept, and called for those that are its own.
 #pragma once
 
 #include <signal.h>
 #include <ucontext.h>
 
 namespace verbscope::simulate {
+
+// SIGRTMAX, of the library's timers. The kernel keeps one pending SIGTRAP only, which may be the program's.
+inline constexpr int kLookSignal = 64;
 
 bool is_taken(int signal);
 // The kernel's mask never has the library's signals.
