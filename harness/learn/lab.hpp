@@ -1,5 +1,5 @@
-// Measures points on a cluster through the harness: on hosts, each of which can be the server, or on a simulated
-// cluster.
+// Measures points through the harness, on the machines of a hosts file or on a simulated cluster. Any host can be the
+// server.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace verbscope {
 
-// Disturbs the figures of a simulated cluster as those of hardware are: normal noise on each, a few far too slow ones,
-// and several hosts of which the last has a slower CPU. To test the fit.
+// Tests of the fit make the figures of a simulated cluster as imperfect as those of hardware: each has normal noise, a
+// few are far too low, and the last of several hosts has a slower CPU.
 struct Disturbance {
   std::uint64_t seed = 1;
   double noise = 0.01;          // standard deviation of the logarithm

@@ -12,7 +12,7 @@
 namespace verbscope {
 namespace {
 
-// Every n-th candidate is measured at first, or fewer if not so many points may be; every n-th point judges the fit.
+// One of this many candidates is measured at first, or fewer within --points. One of this many points judges the fit.
 constexpr std::size_t kFirstStride = 5, kHeldOutStride = 5;
 constexpr int kLastSteps = 4;
 // A round differentiates at most this many candidates.

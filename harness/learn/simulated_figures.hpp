@@ -37,8 +37,8 @@ class SimulatedFigures {
   SimulatedFigures(Json profile, std::vector<FitParameter> parameters, LearnPrograms& programs, std::size_t jobs,
                    StopSource* stop);
 
-  // Adds a point as the next row. `key`: of its figure in the result; `figure`: about what is expected, which
-  // determines the simulated interval; `properties`: parameters that need others do not change the figure.
+  // Adds a point as the next row. `key` names its figure in the result. `figure` is a rough expectation, from which the
+  // length of the simulated interval follows. A parameter that needs other `properties` does not change the figure.
   void add(const Point& point, const std::string& key, double figure, std::uint32_t properties);
 
   std::vector<double> log_figures(const std::vector<FitTrial>& trials);

@@ -114,7 +114,7 @@ std::vector<std::string> with_peer(Channel peer, Body&& body) {
 }
 
 std::vector<std::string> serve(const PerftestOptions& options, const Terms& terms) {
-  // The port is free until perftest takes it, or another program in between, of which perftest complains.
+  // If another program takes the port before perftest does, perftest reports that.
   const int port = local_port(tcp_listen("", 0));
   Perftest server(options, {"-p", std::to_string(port)});
   server.await_listening(port);

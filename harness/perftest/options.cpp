@@ -53,7 +53,7 @@ void add_place_options(OptionTable& table, PerftestOptions& o) {
   table.text("--fabric", o.fabric, "verbs or sim:NAME", "run on a libibverbs device, or on a simulated cluster");
   table.text("-d,--ib_dev", o.ib_dev, "a device", "device, such as mlx5_0 or mlx5_0:1 (default: the first)");
   table.integer("-x,--gid_index", o.gid_index, -1, 255, "entry of the GID table; -1: perftest chooses");
-  table.integer("--clients", o.clients, 1u, 1u << 16, "client machines, of which perftest has one");
+  table.integer("--clients", o.clients, 1u, 1u << 16, "client machines: 1, because perftest runs between two machines");
   table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 53, "sim: seed of the simulator");
   table.integer("-p,--port", o.port, 0u, 65535u,
                 "TCP port of the exchange between server and client; 0: any free port");
