@@ -163,7 +163,8 @@ class DatagramTransport {
   // The last request of a flush: signaled only for it, so that its completion retires nothing, or also in its turn.
   static constexpr std::uint32_t kFlushMark = 1;
   static constexpr std::uint32_t kCountedMark = 2;
-  static constexpr Picos kLongestFlush = std::chrono::seconds(1);
+  // A software device on a machine that has no core free takes seconds.
+  static constexpr Picos kLongestFlush = std::chrono::seconds(10);
   static constexpr std::uint32_t kGrhBytes = static_cast<std::uint32_t>(kGrh.value);
 
   [[gnu::always_inline]] Place& take_place_for(const UdAddress& to) {
