@@ -137,6 +137,7 @@ long)
     step size_rates tests/microbench/sizes_test.py build/bin rates --long
     step size_latencies tests/microbench/sizes_test.py build/bin latencies --long
     step perftest tests/simulate/beside_own.py build/bin
+    step rdma_core tests/simulate/rdma_core_suite.py build/bin
     step limits tests/analysis/attribution.py build/bin --count 200 --seed 2
     step advice tests/analysis/advice_exhaustive.py build/bin --count 200 --seed 2
     step targets tests/analysis/explain_target.py build/bin --count 50 --seed 2

@@ -232,7 +232,8 @@ class RpcClient {
   }
   bool is_late(const ClientSlot& slot) const {
     if (slot.on_short_way()) return state_.now - slot.sent_first >= options_.rto;
-    return slot.num_tx != slot.num_rx && slot.held == 0 && state_.now - slot.progress >= options_.rto;
+    return slot.num_tx != slot.num_rx && slot.held == 0 &&
+           state_.now - slot.progress >= options_.wait_after(slot.timeouts);
   }
   void go_back(ClientSession& s, ClientSlot& slot) {
     slot.leave_short_way();

@@ -1,6 +1,7 @@
 // What can be chosen about an endpoint for RPCs, and what it counts.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -35,7 +36,7 @@ struct RpcOptions {
   std::uint32_t credits = 32;               // of a session (eRPC, section 4.3.1)
   std::uint32_t recvs = 4096;               // that are always posted: at least `credits` per session
   Picos rto{5'000'000'000};                 // packets without an answer for this long are sent again (section 5.2.3)
-  std::uint32_t most_timeouts = 20;         // of a call in a row, at least 1; after one more its session fails
+  std::uint32_t most_timeouts = 10;         // of a call in a row, at least 1; after one more its session fails
   std::uint16_t first_epoch = kUsualEpoch;  // of each session number
   RpcControl control = RpcControl::none;
   TimelyParameters timely{};
@@ -50,6 +51,11 @@ struct RpcOptions {
   bool time_work = false;      // on a host; a simulated machine always does
   RpcCosts costs{};
   Histogram* round_trips = nullptr;  // of packets, as the client sees them; may be null
+
+  // The time-out of a call doubles with each one in a row, up to kMostDoublings times: what is sent again fills a queue
+  // that is too long already.
+  static constexpr std::uint32_t kMostDoublings = 3;
+  Picos wait_after(std::uint32_t timeouts) const { return rto * (1 << std::min(timeouts, kMostDoublings)); }
 
   double lowest_rate() const { return control == RpcControl::dcqcn ? dcqcn.min_rate.value : timely.floor; }
   std::uint32_t most_sessions() const { return recvs / credits; }

@@ -37,7 +37,9 @@ void add_options(OptionTable& table, ServiceOptions& o, std::optional<Picos>& ti
   table.integer("--credits", o.rpc.credits, 1u, 256u, "packets of a session that may be on their way to the server");
   table.integer("--recvs", o.rpc.recvs, 32u, 1u << 16, "RECVs of an endpoint; each session needs --credits of them");
   add_control_option(table, o.rpc);
-  table.duration("--rto", rto, "resend packets without an answer after this long (default 5 ms)");
+  table.duration("--rto", rto,
+                 "resend packets without an answer after this long (default 5 ms); twice as long after each time-out "
+                 "in a row, up to 8 times");
   table.integer("--most_timeouts", o.rpc.most_timeouts, 1u, 1000u,
                 "time-outs of a call in a row after which its session fails");
 }

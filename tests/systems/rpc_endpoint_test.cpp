@@ -115,6 +115,21 @@ TEST(RpcProtocol, HandlesOnceWhatIsSentTwice) {
   for (const auto& [id, times] : pair.server.handled) EXPECT_EQ(times, 1) << id;
 }
 
+TEST(RpcProtocol, WaitsLongerAfterEachTimeOutInARow) {
+  RpcOptions options;
+  options.rto = Picos(2'000'000);
+  options.most_timeouts = 100;
+  NetworkFaults dead;
+  dead.loss = 1;
+  Pair pair(dead, options, 100);
+  pair.client.send(0, 1, 32, 32, 32);
+  // Due after 1, 3, 7, 15, 23 and 31 RTOs; each may be noticed a tenth of an RTO later.
+  for (const auto& [rtos, copies] : std::map<int, std::uint64_t>{{2, 1}, {6, 2}, {14, 3}, {22, 4}, {30, 5}, {38, 6}}) {
+    while (pair.network.now() < rtos * pair.client.options.rto) pair.step();
+    EXPECT_EQ(pair.client.endpoint.counts().retransmitted, copies) << rtos;
+  }
+}
+
 // A copy of the request waits in the rate limiter when the response to the first one arrives.
 TEST(RpcProtocol, DropsAResponseWhileACopyOfItsRequestIsInTheRateLimiter) {
   RpcOptions options;

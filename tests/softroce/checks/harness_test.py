@@ -26,6 +26,9 @@ PERFTEST = {
 }
 
 
+SURVEY_LIMIT_S = 240  # seven points, each of which may take 4 s and more where no core is free
+
+
 class Harness(BenchmarkTest):
     def run_sweep(self, sweep, host):
         """The records of the sweep on this host, all of which are good."""
@@ -61,7 +64,7 @@ class Harness(BenchmarkTest):
         hosts.write_text(f"localhost device={DEVICE}\n")
         program = Program(self.folder, "verbscope", [BIN / "verbscope", "learn", "--hosts", hosts, "--out", out])
         self.programs.append(program)
-        self.assertEqual(program.finish(), 1, program.describe())
+        self.assertEqual(program.finish(SURVEY_LIMIT_S), 1, program.describe())
         said = program.describe()
         self.assertIn(f"{DEVICE} of localhost is a software device", said)
         self.assertRegex(said, r"write_rate.*: [0-9.]+ Mops")
