@@ -110,7 +110,7 @@ double sum_over_clients(const Json& result, const std::string& key) {
   if (!result.contains("clients")) return sum;
   for (const Json& client : result.at("clients")) {
     JsonFields theirs(client.at("result"), "result of " + client.value("node", ""));
-    sum += static_cast<double>(theirs.require<std::uint64_t>(key));
+    sum += theirs.require<double>(key);
   }
   return sum;
 }

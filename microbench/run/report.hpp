@@ -197,7 +197,7 @@ Json result_json(const PointReports& result);
 // Fills a record from the outcome, the options of `table`, and `environment`.
 void fill_record(Record& record, const Outcome& outcome, const OptionTable& table, Json environment);
 
-// The sum of a count, under `key` in each client's result, as a number to divide. Throws Error with the client's name
+// The sum of the numbers under `key` in each client's result. Throws Error with the client's name
 // if it has none. On the null device there are no clients: 0.
 double sum_over_clients(const Json& result, const std::string& key);
 

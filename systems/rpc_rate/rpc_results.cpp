@@ -15,12 +15,12 @@
 
 namespace verbscope {
 
-// Requests that the server took in the measured interval, parts of requests included: a rate that is exact when few
-// requests are answered.
+// Requests that a serving machine took in the measured interval, parts of requests included: a rate that is exact when
+// few requests are answered. The mean if all machines serve.
 constexpr const char* kServedRate = "served_mops";
 
 std::string RpcBenchmark::bounded_rate() const {
-  return load_.all_serve ? kMachineRate : kServedRate;
+  return kServedRate;
 }
 
 namespace {
@@ -230,12 +230,13 @@ void RpcBenchmark::finish(Outcome& outcome) const {
     result["workers_busy_share"] = all > 0 ? std::min(1.0, result.at("workers_busy_s").get<double>() / all) : 0;
     result.erase("workers_busy_s");
   }
+  constexpr const char* kGoodput = "goodput_gbit_per_s";
+  double goodput = result.at(kGoodput).get<double>();
   if (load_.all_serve) {
     add_machine_rates(outcome);
-  } else {
-    const double request_bits = outcome.config.at("size").get<double>() * 8;
-    result[kServedRate] = result.at("goodput_gbit_per_s").get<double>() * 1e3 / request_bits;
+    goodput = (goodput + sum_over_clients(result, kGoodput)) / static_cast<double>(1 + result.at("clients").size());
   }
+  result[kServedRate] = goodput * 1e3 / (outcome.config.at("size").get<double>() * 8);
 }
 
 std::string RpcBenchmark::report(const Json& result) const {
