@@ -133,6 +133,11 @@ std::vector<std::string> Child::tail() const {
   return lines;
 }
 
+std::array<Fd, 2> Child::copies_of_pipes() const {
+  const auto copy = [](const Fd& fd) { return Fd(check("fcntl", fcntl(fd.get(), F_DUPFD_CLOEXEC, 0))); };
+  return {copy(stdout_), copy(stderr_)};
+}
+
 void Child::signal(int number) {
   if (running_) kill(-pid_, number);  // the child is not reaped yet, so the number is still its own
 }

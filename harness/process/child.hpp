@@ -2,6 +2,7 @@
 // its output is bounded, and it is ended when the object is destroyed.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -46,6 +47,8 @@ class Child {
   std::vector<std::string> tail() const;
   // Sends the signal to the process group if the child still runs.
   void signal(int number);
+  // Copies of the pipes with its output. By them another thread may see whether any is unread (FIONREAD).
+  std::array<Fd, 2> copies_of_pipes() const;
   // Sends SIGTERM, and SIGKILL after `patience`. Returns when the child has ended.
   void end(std::chrono::milliseconds patience);
 

@@ -1,6 +1,7 @@
 #include "harness/simulate/simulate.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ constexpr std::chrono::milliseconds kToEndAlone{1000};  // once a program has fa
 constexpr std::chrono::milliseconds kToBeReaped{1000};
 constexpr std::chrono::milliseconds kPatience{500};  // from SIGTERM to SIGKILL
 constexpr std::chrono::milliseconds kBetweenLooks{200};
+constexpr std::chrono::microseconds kToBeRead{20};
 
 // The memory shared with the programs, which find it by its path while this process lives.
 class Shared {
@@ -103,12 +105,13 @@ class Run {
         profile_(load_profile(request.cluster)),
         nodes_(nodes_of(request)),
         shared_(static_cast<std::uint32_t>(nodes_)),
-        simulation_(shared_.memory(), profile_,
-                    {.nodes = nodes_,
-                     .seed = request.seed,
-                     .start_gap = request.start_gap,
-                     .silence_ns = request.silence.count()},
-                    stop_.get_token(), [this] { recorder_.look(); }),
+        simulation_(
+            shared_.memory(), profile_,
+            {.nodes = nodes_,
+             .seed = request.seed,
+             .start_gap = request.start_gap,
+             .silence_ns = request.silence.count()},
+            stop_.get_token(), [this] { recorder_.look(); }, [this](int node) { await_printed(node); }),
         recorder_(simulation_.cluster()) {}
 
   Run(const Run&) = delete;
@@ -153,6 +156,16 @@ class Run {
           command_of(program),
           [this, i](std::string_view chunk) { events_.printed(i, SimulationEvents::Stream::out, chunk); }, environment,
           Fd(), [this, i](std::string_view chunk) { events_.printed(i, SimulationEvents::Stream::error, chunk); }));
+      for (Fd& pipe : children_.back()->copies_of_pipes()) pipes_.emplace_back(program.node, std::move(pipe));
+    }
+  }
+
+  // What programs print appears in the order of virtual time: waits until the output of this node has been read.
+  void await_printed(int node) const {
+    for (const auto& [of, pipe] : pipes_) {
+      int unread = 0;
+      while (of == node && !stop_.stop_requested() && ioctl(pipe.get(), FIONREAD, &unread) == 0 && unread > 0)
+        std::this_thread::sleep_for(kToBeRead);
     }
   }
 
@@ -246,6 +259,7 @@ class Run {
   simulate::Simulation simulation_;
   Recorder recorder_;
   std::vector<std::unique_ptr<Child>> children_;
+  std::vector<std::pair<int, Fd>> pipes_;  // with the output of the programs, by their nodes
   std::atomic<bool> done_ = false;
   std::exception_ptr error_;
   std::string reason_;

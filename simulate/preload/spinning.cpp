@@ -20,12 +20,12 @@ namespace {
 constexpr std::size_t kMaxSamples = 16;  // where a thread was seen, in one search
 constexpr int kMaxSteps = 512;           // instructions of a loop
 
-// Real time without a call after which a search begins: soon where one has found a loop, later where one has not.
+// CPU time without a call after which a search begins: soon where one has found a loop, later where one has not.
 constexpr std::int64_t kSoonNs = 20'000;
 constexpr std::int64_t kFirstNs = 1'000'000;
 constexpr std::int64_t kLateNs = 10'000'000;  // a search without result takes about 1 ms
-constexpr std::int64_t kLostNs = 1'000'000;   // the same, if the look was at a signal handler that has ended meanwhile
-constexpr std::int64_t kRoundNs = 50'000;     // between two looks: a loop goes round meanwhile
+constexpr std::int64_t kLostNs = 1'000'000;   // in real time, if the look was at a signal handler that has ended meanwhile
+constexpr std::int64_t kRoundNs = 50'000;     // real time between two looks: a loop goes round meanwhile
 
 constexpr greg_t kTrapFlag = 1 << 8;           // trap after each instruction
 constexpr greg_t kResumeFlag = 1 << 16;        // differs between signals and traps
@@ -60,6 +60,7 @@ struct Search {
   std::int32_t timer = 0;      // its id for the kernel
   std::uint32_t requests = 0;  // of the thread so far
   std::uint32_t armed_at = 0;  // the request after which the timer was armed
+  std::int64_t begins_ns = 0;  // the CPU time of the thread when the search begins
   std::uint32_t looks = 0;
   bool runs = false;  // until a loop is found or a request is made
   bool laps = false;  // the thread goes once through the loop that was found
@@ -123,6 +124,17 @@ void arm(std::int64_t after_ns) {
   system_call(SYS_timer_settime, search.timer, 0, reinterpret_cast<long>(&when), 0);
 }
 
+std::int64_t cpu_ns() {
+  timespec used{};
+  system_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, reinterpret_cast<long>(&used));
+  return used.tv_sec * 1'000'000'000 + used.tv_nsec;
+}
+
+void begin_search_later() {
+  search.begins_ns = cpu_ns() + search.after_ns;
+  arm(search.after_ns);
+}
+
 void end_search() {
   search.count = 0;
   search.runs = search.laps = false;
@@ -132,7 +144,7 @@ void not_found() {
   end_search();
   own_channel().searched.fetch_add(1);
   search.after_ns = std::min(4 * search.after_ns, kLateNs);
-  arm(search.after_ns);
+  begin_search_later();
 }
 
 // `loop`: a number that differs from that of other loops, and of this one with other values in its registers.
@@ -159,7 +171,9 @@ void on_look(ucontext_t& context) {
   const Channel& own = own_channel();
   search.armed = false;
   if (request_under_way() || own.loops == Loops::let_spin) return;  // until the next turn
-  if (search.armed_at != search.requests || own.patience.load() != 0) return arm(search.after_ns);
+  if (search.armed_at != search.requests || own.patience.load() != 0) return begin_search_later();
+  // Others have had the core.
+  if (const std::int64_t left = search.begins_ns - cpu_ns(); !search.runs && left > 0) return arm(left);
   search.runs = true;
   const State now = look(context);
   const auto end = search.samples.begin() + static_cast<std::ptrdiff_t>(search.count);
@@ -199,7 +213,7 @@ void find_loops() {
 
 void look_for_loop(const Channel& channel) {
   if (channel.loops == Loops::let_spin || search.armed) return;
-  arm(search.after_ns);
+  begin_search_later();
 }
 
 void give_up_loop() {

@@ -49,14 +49,14 @@ class OnCore {
 }  // namespace
 
 Simulation::Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options,
-                       std::stop_token stop, std::function<void()> look)
+                       std::stop_token stop, std::function<void()> look, std::function<void(int)> leave)
     : memory_(memory),
       wakeup_(profile.host.event_wakeup),
       options_(options),
       cluster_(profile, options.nodes, options.seed),
       connections_(cluster_, profile),
       threads_of_node_(static_cast<std::size_t>(options.nodes)),
-      station_(memory, options.silence_ns, std::move(stop)),
+      station_(memory, options.silence_ns, std::move(stop), std::move(leave)),
       look_(std::move(look)) {
   // A part of the host's loopback network for this simulation alone, unless another's process number is equal in 16
   // bits.

@@ -31,9 +31,10 @@ struct SimulationOptions {
 
 class Simulation final : public OperatingSystem {
  public:
-  // `memory`: shared with the programs. `stop` ends run(). `look` is called between events of the simulation.
+  // `memory`: shared with the programs. `stop` ends run(). `look` is called between events of the simulation, `leave`
+  // with the number of a node whose program has run, before that of another process goes on.
   Simulation(SharedMemory& memory, const Profile& profile, const SimulationOptions& options, std::stop_token stop,
-             std::function<void()> look);
+             std::function<void()> look, std::function<void(int)> leave);
   ~Simulation() override;
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;

@@ -108,7 +108,12 @@ class Looks {
 
 }  // namespace
 
-void Station::give(Channel& channel) const {
+void Station::give(Channel& channel) {
+  if (process_ != channel.process) {
+    if (process_ != 0) leave_(node_);
+    process_ = channel.process;
+    node_ = channel.node;
+  }
   channel.turn.store(Turn::program, std::memory_order_release);
   futex_wake(channel.turn);
 }

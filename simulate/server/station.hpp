@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <utility>
 
@@ -20,14 +21,15 @@ enum class Conduct {
 
 class Station {
  public:
-  // `silence_ns`: CPU time without a call after which a thread counts as silent. `stop`: ends every wait.
-  Station(SharedMemory& memory, std::int64_t silence_ns, std::stop_token stop)
-      : memory_(memory), silence_ns_(silence_ns), stop_(std::move(stop)) {}
+  // `silence_ns`: CPU time without a call after which a thread counts as silent. `stop`: ends every wait. `leave` is
+  // called, with the number of the node, when another process than the one that had the turn before gets it.
+  Station(SharedMemory& memory, std::int64_t silence_ns, std::stop_token stop, std::function<void(int)> leave)
+      : memory_(memory), silence_ns_(silence_ns), stop_(std::move(stop)), leave_(std::move(leave)) {}
   Station(const Station&) = delete;
   Station& operator=(const Station&) = delete;
 
   // Hands the turn to the thread.
-  void give(Channel& channel) const;
+  void give(Channel& channel);
   // Waits until the thread that has the turn asks, or shows that it will not soon. `may_be_silent`: others can write to
   // its memory, so that it may watch that; else it works.
   Conduct watch(const Channel& channel, bool may_be_silent);
@@ -53,6 +55,9 @@ class Station {
   std::int64_t silence_ns_;
   std::stop_token stop_;
   std::uint32_t seen_ = 0;
+  std::function<void(int)> leave_;
+  std::int32_t process_ = 0;  // that had the turn last, and its node
+  std::int32_t node_ = 0;
 };
 
 }  // namespace verbscope::simulate

@@ -85,6 +85,15 @@ class Timers(Programs):
         for expected in ("action is kept", "fault", "once", "mask has it 1"):
             self.assertIn(expected, lines)
 
+    def test_output_of_nodes_appears_in_the_order_of_virtual_time(self):
+        def printing(interval_s):
+            return [PYTHON, "-u", "-c", f"import time\nfor _ in range(30):\n  time.sleep({interval_s}); print(time.monotonic())"]
+
+        printed = simulate(VERBSCOPE, printing(0.007), printing(0.011), printing(0.013), options=["--start_gap", "1us"]).stdout
+        times = [float(line) for line in printed.splitlines()]
+        self.assertEqual(len(times), 90)
+        self.assertEqual(times, sorted(times))
+
     def test_python_sleeps_in_virtual_time(self):
         program = "import time; a = time.monotonic(); time.sleep(3600); print(time.monotonic() - a, int(time.time()))"
         slept, shown = self.run_once(PYTHON, "-c", program).split()
