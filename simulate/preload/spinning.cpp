@@ -65,7 +65,8 @@ struct Search {
   bool runs = false;  // until a loop is found or a request is made
   bool laps = false;  // the thread goes once through the loop that was found
   std::size_t count = 0;
-  std::array<State, kMaxSamples> samples;  // the thread has gone on after each by an instruction at least
+  std::array<State, kMaxSamples> samples;
+  bool went_on = false;  // the thread, by an instruction at least, since the last sample
   int steps = 0;                           // of the lap
   std::uint64_t lap = 0;                   // sum of states
 };
@@ -163,6 +164,7 @@ void on_step(ucontext_t& context) {
     if (++search.steps < kMaxSteps) return;
     not_found();
   }
+  search.went_on = true;
   trace(context, false);
   if (search.runs) arm(kRoundNs);
 }
@@ -175,6 +177,8 @@ void on_look(ucontext_t& context) {
   // Others have had the core.
   if (const std::int64_t left = search.begins_ns - cpu_ns(); !search.runs && left > 0) return arm(left);
   search.runs = true;
+  // Where it did not go on, or it is not known, it is no loop that brings the thread to the same state again.
+  if (search.count > 0 && !search.went_on) --search.count;
   const State now = look(context);
   const auto end = search.samples.begin() + static_cast<std::ptrdiff_t>(search.count);
   if (std::find(search.samples.begin(), end, now) != end) {
@@ -187,6 +191,7 @@ void on_look(ucontext_t& context) {
   }
   if (search.count == kMaxSamples) return not_found();
   search.samples[search.count++] = now;
+  search.went_on = false;
   trace(context, true);
   arm(kLostNs);
 }
