@@ -12,6 +12,8 @@ namespace {
 // The moments that are kept. With more, parts are joined in pairs, and the period doubles.
 constexpr std::size_t kMoments = 128;
 constexpr double kSteadyShare = 0.5;  // of the usual rate
+// Messages of a part whose rate is judged: with few in it, it has a rate of its own by chance.
+constexpr std::uint64_t kJudged = 4;
 
 }  // namespace
 
@@ -28,42 +30,56 @@ void Recorder::note() {
   if (moments_.size() > kMoments) thin();
 }
 
-// Joins parts in pairs, but for pauses.
+// Joins parts in pairs, but for pauses of at least the new period.
 void Recorder::thin() {
+  period_ *= 2;
+  const std::size_t last = moments_.size() - 1;
   std::vector<bool> borders_pause(moments_.size());
-  for (std::size_t i = 0; i + 1 < moments_.size(); ++i) {
-    if (rate(i, i + 1) <= 0) borders_pause[i] = borders_pause[i + 1] = true;
+  for (std::size_t i = 0; i < last; ++i) {
+    const bool pause = moments_[i + 1].time - moments_[i].time >= period_ && rate(i, i + 1) <= 0;
+    if (pause) borders_pause[i] = borders_pause[i + 1] = true;
   }
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < moments_.size(); ++i) {
-    if (i % 2 == 0 || borders_pause[i]) std::swap(moments_[kept++], moments_[i]);
+  for (std::size_t i = 0; i <= last; ++i) {
+    if (i % 2 == 0 || i == last || borders_pause[i]) std::swap(moments_[kept++], moments_[i]);
   }
   moments_.resize(kept);
-  period_ *= 2;
 }
 
 std::uint64_t Recorder::sent(std::size_t from, std::size_t to, std::size_t node) const {
   return moments_[to].nodes[node].nic.messages_sent - moments_[from].nodes[node].nic.messages_sent;
 }
 
-double Recorder::rate(std::size_t from, std::size_t to) const {
+std::uint64_t Recorder::sent_by_all(std::size_t from, std::size_t to) const {
   std::uint64_t messages = 0;
   for (std::size_t node = 0; node < moments_[to].nodes.size(); ++node) messages += sent(from, to, node);
+  return messages;
+}
+
+double Recorder::rate(std::size_t from, std::size_t to) const {
   const Picos time = moments_[to].time - moments_[from].time;
-  return time.count() > 0 ? static_cast<double>(messages) / to_seconds(time) : 0;
+  return time.count() > 0 ? static_cast<double>(sent_by_all(from, to)) / to_seconds(time) : 0;
+}
+
+// Between rare messages are moments without any, which are no pauses: a part ends with the moment at which it has
+// enough messages.
+std::vector<std::size_t> Recorder::borders() const {
+  std::vector<std::size_t> found{0};
+  for (std::size_t i = 1; i < moments_.size(); ++i) {
+    if (sent_by_all(found.back(), i) >= kJudged || i + 1 == moments_.size()) found.push_back(i);
+  }
+  return found;
 }
 
 // Half of all messages are sent in parts with at most this rate: a burst at the beginning does not count.
-double Recorder::usual_rate() const {
-  std::vector<std::pair<double, double>> parts;  // rates, and numbers of messages
-  double all = 0;
-  for (std::size_t i = 0; i + 1 < moments_.size(); ++i) {
-    const double messages = rate(i, i + 1) * to_seconds(moments_[i + 1].time - moments_[i].time);
-    parts.emplace_back(rate(i, i + 1), messages);
-    all += messages;
+double Recorder::usual_rate(const std::vector<std::size_t>& borders) const {
+  std::vector<std::pair<double, std::uint64_t>> parts;  // rates, and numbers of messages
+  for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
+    parts.emplace_back(rate(borders[i], borders[i + 1]), sent_by_all(borders[i], borders[i + 1]));
   }
   std::ranges::sort(parts);
-  double below = 0;
+  const std::uint64_t all = sent_by_all(borders.front(), borders.back());
+  std::uint64_t below = 0;
   for (const auto& [part_rate, messages] : parts) {
     below += messages;
     if (2 * below >= all) return part_rate;
@@ -72,17 +88,18 @@ double Recorder::usual_rate() const {
 }
 
 Recorder::Interval Recorder::busiest() const {
-  const double usual = usual_rate();
+  const std::vector<std::size_t> borders = this->borders();
+  const double usual = usual_rate(borders);
   Interval best{.begin = moments_.front().time, .end = moments_.back().time, .first = 0, .last = moments_.size() - 1};
   if (usual <= 0) return best;
   Picos longest{-1};
-  for (std::size_t first = 0; first + 1 < moments_.size(); ++first) {
+  for (std::size_t first = 0; first + 1 < borders.size(); ++first) {
     std::size_t last = first;
-    while (last + 1 < moments_.size() && rate(last, last + 1) >= kSteadyShare * usual) ++last;
-    const Picos length = moments_[last].time - moments_[first].time;
-    if (last > first && length > longest) {
-      longest = length;
-      best = {.begin = moments_[first].time, .end = moments_[last].time, .first = first, .last = last};
+    while (last + 1 < borders.size() && rate(borders[last], borders[last + 1]) >= kSteadyShare * usual) ++last;
+    const Moment &begin = moments_[borders[first]], &end = moments_[borders[last]];
+    if (last > first && end.time - begin.time > longest) {
+      longest = end.time - begin.time;
+      best = {.begin = begin.time, .end = end.time, .first = borders[first], .last = borders[last]};
     }
     first = std::max(first, last);
   }

@@ -37,8 +37,11 @@ class Recorder {
   void note();
   void thin();
   std::uint64_t sent(std::size_t from, std::size_t to, std::size_t node) const;
+  std::uint64_t sent_by_all(std::size_t from, std::size_t to) const;
   double rate(std::size_t from, std::size_t to) const;
-  double usual_rate() const;
+  // Of the parts whose rates are judged: moments.
+  std::vector<std::size_t> borders() const;
+  double usual_rate(const std::vector<std::size_t>& borders) const;
   Interval busiest() const;
 
   const SimCluster& cluster_;

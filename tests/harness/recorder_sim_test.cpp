@@ -68,6 +68,20 @@ TEST(Recorder, DoesNotTakeABurstForTheUsualRate) {
   EXPECT_NEAR(number(traffic.record(), "rate_mops"), 0.5, 0.1);
 }
 
+// As READs of 64 KB: a window of them is sent at once, and then one when another is back, with many looks between.
+TEST(Recorder, DoesNotTakeTheTimeBetweenRareMessagesForPauses) {
+  Traffic traffic;
+  traffic.send(16, 200ns);
+  for (int i = 0; i < 200; ++i) {
+    traffic.send(1, 1us);
+    traffic.pause(39us, 1us);
+  }
+  const Record record = traffic.record();
+  EXPECT_GT(number(record, "rate_mops"), 0.99 / 40);
+  EXPECT_LT(number(record, "rate_mops"), 1.01 * 216 / 8000);  // with the first ones
+  EXPECT_GT(number(record, "window_s"), 190 * 40e-6);
+}
+
 TEST(Recorder, DoesNotLoseAShortMeasurementBetweenLongPauses) {
   Traffic traffic;
   traffic.pause(500ms, 1ms);
