@@ -43,7 +43,9 @@ class Perftest {
   Perftest(const PerftestOptions& options, const std::vector<std::string>& more)
       : options_(options),
         affinity_(claims_.claim_free(usable_cores(options), 1).cores),
-        child_(command_of(options, more), [this](std::string_view chunk) { output_ += chunk; }) {}
+        child_(
+            command_of(options, more), [this](std::string_view chunk) { output_.text += chunk; }, {}, Fd(),
+            [this](std::string_view chunk) { output_.errors += chunk; }) {}
 
   // Waits until the server listens on the port.
   void await_listening(int port) {
@@ -58,7 +60,7 @@ class Perftest {
 
   // Waits until it has ended, then sends the peer its output. Returns both outputs, the client's first. A peer that
   // gives up ends the wait.
-  std::vector<std::string> exchange_outputs(Channel& peer) {
+  std::vector<PerftestOutput> exchange_outputs(Channel& peer) {
     const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(*options_.time_limit);
     std::optional<Json> theirs;
     while (true) {
@@ -71,9 +73,11 @@ class Perftest {
       theirs = peer.receive("output", *options_.timeout);
     }
     if (!child_.succeeded()) fail_with_reason();
-    peer.send("output", Json{{"text", output_}}, *options_.timeout);
+    peer.send("output", Json{{"text", output_.text}, {"errors", output_.errors}}, *options_.timeout);
     if (!theirs) theirs = peer.receive("output", *options_.time_limit);
-    const std::string other = JsonFields(*theirs, "message output").require<std::string>("text");
+    JsonFields fields(*theirs, "message output");
+    const PerftestOutput other{.text = fields.require<std::string>("text"),
+                               .errors = fields.require<std::string>("errors")};
     return options_.host.empty() ? std::vector{other, output_} : std::vector{output_, other};
   }
 
@@ -98,13 +102,13 @@ class Perftest {
   const PerftestOptions& options_;
   CoreClaims claims_;
   ScopedAffinity affinity_;  // the child inherits it
-  std::string output_;
+  PerftestOutput output_;
   Child child_;
 };
 
 // Tells the peer the reason of a failure here.
 template <class Body>
-std::vector<std::string> with_peer(Channel peer, Body&& body) {
+std::vector<PerftestOutput> with_peer(Channel peer, Body&& body) {
   try {
     return body(peer);
   } catch (const std::exception& error) {
@@ -113,7 +117,7 @@ std::vector<std::string> with_peer(Channel peer, Body&& body) {
   }
 }
 
-std::vector<std::string> serve(const PerftestOptions& options, const Terms& terms) {
+std::vector<PerftestOutput> serve(const PerftestOptions& options, const Terms& terms) {
   // If another program takes the port before perftest does, perftest reports that.
   const int port = local_port(tcp_listen("", 0));
   Perftest server(options, {"-p", std::to_string(port)});
@@ -126,7 +130,7 @@ std::vector<std::string> serve(const PerftestOptions& options, const Terms& term
   });
 }
 
-std::vector<std::string> call(const PerftestOptions& options, const Terms& terms) {
+std::vector<PerftestOutput> call(const PerftestOptions& options, const Terms& terms) {
   return with_peer(connect_exchange(options.host, static_cast<int>(options.port), terms,
                                     exchange_secret(options.secret), *options.timeout),
                    [&](Channel& server) {

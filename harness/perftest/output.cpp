@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "common/error.hpp"
+#include "common/text.hpp"
 #include "harness/import/tool_output.hpp"
 #include "harness/process/child.hpp"
 
@@ -26,15 +27,19 @@ std::vector<Imported> rows_of(const std::string& output) {
 
 }  // namespace
 
-void add_figures(const std::string& tool, const std::vector<std::string>& outputs, Outcome& outcome) {
-  for (const std::string& output : outputs) {
-    const std::vector<Imported> rows = rows_of(output);
+void add_figures(const std::string& tool, const std::vector<PerftestOutput>& outputs, Outcome& outcome) {
+  std::vector<std::string> errors;
+  for (const PerftestOutput& output : outputs) {
+    std::istringstream lines(output.errors);
+    for (std::string line; std::getline(lines, line);) errors.push_back(printable_ascii(line));
+    const std::vector<Imported> rows = rows_of(output.text);
     if (rows.empty()) continue;
     outcome.config.update(rows.back().record.config);
     outcome.result.update(rows.back().record.result);
     return;
   }
-  fail("{} has printed no row of results", tool);
+  // It ends without one, and with success, if it could not measure the frequency of the processor, for instance.
+  fail("{}", with_last_line(tool + " has printed no row of results", errors));
 }
 
 std::string failure_text(const std::string& end, const std::vector<std::string>& tail) {

@@ -16,12 +16,12 @@ constexpr std::size_t kServer = 0, kClient = 1;  // numbers of programs and of n
 class PrintedTables final : public SimulationEvents {
  public:
   void printed(std::size_t program, Stream stream, std::string_view chunk) override {
-    if (stream == Stream::out) texts_[program] += chunk;
+    (stream == Stream::out ? outputs_[program].text : outputs_[program].errors) += chunk;
   }
-  const std::string& of(std::size_t program) const { return texts_[program]; }
+  const PerftestOutput& of(std::size_t program) const { return outputs_[program]; }
 
  private:
-  std::array<std::string, 2> texts_;
+  std::array<PerftestOutput, 2> outputs_;
 };
 
 SimulateRequest request_of(const PerftestOptions& options, const std::vector<std::string>& command_line) {

@@ -26,14 +26,16 @@ PERFTEST = {
 }
 
 
+# perftest prints no results if its calibration of the processor's clock is disturbed, as where no core is free.
+NO_FREQUENCY, PERFTEST_RUNS = "Correlation coefficient", 4
 SURVEY_LIMIT_S = 240  # seven points, each of which may take 4 s and more where no core is free
 
 
 class Harness(BenchmarkTest):
-    def run_sweep(self, sweep, host):
+    def run_sweep(self, sweep, host, name="results.jsonl"):
         """The records of the sweep on this host, all of which are good."""
-        self.folder.mkdir(parents=True)
-        file, hosts, results = self.folder / "sweep.json", self.folder / "hosts.txt", self.folder / "results.jsonl"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file, hosts, results = self.folder / "sweep.json", self.folder / "hosts.txt", self.folder / name
         file.write_text(json.dumps(sweep))
         hosts.write_text(f"{host}\n")
         program = Program(self.folder, "verbscope", [BIN / "verbscope", "run", file, "--hosts", hosts, "--out", results])
@@ -51,7 +53,14 @@ class Harness(BenchmarkTest):
         self.assertEqual([record["config"]["post_list"] for record in records], [1, 4])
 
     def test_perftest_as_a_benchmark(self):
-        records = self.run_sweep(PERFTEST, f"localhost device={DEVICE} gid_index=1")
+        host = f"localhost device={DEVICE} gid_index=1"
+        for number in range(PERFTEST_RUNS):
+            try:
+                records = self.run_sweep(PERFTEST, host, f"results{number}.jsonl")
+                break
+            except AssertionError as error:
+                if NO_FREQUENCY not in str(error) or number + 1 == PERFTEST_RUNS:
+                    raise
         self.assertEqual([record["config"]["tool"] for record in records], PERFTEST["vary"]["tool"])
         for record in records:
             self.assertEqual((record["config"]["size"], record["config"]["ib_dev"]), (32, DEVICE))
