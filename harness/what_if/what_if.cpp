@@ -57,6 +57,9 @@ class Explainer {
 
  private:
   void run() {
+    if (record_.benchmark == "simulate") {
+      fail("programs of `verbscope simulate` are not run again; points of the benchmark \"perftest\" are");
+    }
     const Json profile = read_json_file(find_config("clusters", out_.runs->cluster));
     const std::filesystem::path binary = benchmark_binary(options_.folder, record_.benchmark);
     SimulatedRuns runs(

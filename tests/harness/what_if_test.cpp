@@ -178,6 +178,9 @@ TEST(WhatIf, ReportsWhyNoRunIsPossible) {
   EXPECT_THAT(Simulated("exit 3").of(Simulated::record(16)).not_run, testing::HasSubstr("exit status 3"));
   Simulated simulated;
   EXPECT_THAT(simulated.of(Simulated::record(16, "null")).not_run, testing::HasSubstr("\"null\""));
+  Record of_programs = Simulated::record(16);
+  of_programs.benchmark = "simulate";
+  EXPECT_THAT(simulated.of(of_programs).not_run, testing::HasSubstr("not run again"));
   EXPECT_THAT(simulated.of(Simulated::record(16, "sim:/none/x.json")).not_run, testing::HasSubstr("/none/x.json"));
   Record foreign = Simulated::record(16);
   foreign.benchmark = "own_rate";
