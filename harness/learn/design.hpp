@@ -14,7 +14,7 @@ namespace verbscope {
 inline constexpr double kKnownWell = 0.03;
 
 // Parameters that are not known well but could be: a derivative of some row is not nothing.
-std::vector<std::size_t> uncertain_parameters(const RobustFit& fit, const SquareMatrix& covariance);
+std::vector<std::size_t> uncertain_parameters(const RobustFit& fit, const Matrix& covariance);
 
 // Returns up to `count` of the candidate rows, the best first. The gain of a row is the sum over the uncertain
 // parameters of the expected decrease of the logarithm of their variance; rows that gain next to nothing are left out.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <memory>
 
 #include "analysis/points.hpp"
 #include "common/cli.hpp"
@@ -134,8 +135,8 @@ class Learning {
     for (const std::size_t i : draw_numbers(figures.size(), kSurveyed, options_.seed)) some.push_back(figures[i]);
     start(told, candidate_facts(told), some);
     const std::vector<std::size_t> judges = draw_numbers(figures.size(), figures.size() / kJudged, options_.seed + 1);
-    for (std::size_t i = 0; i < figures.size(); ++i) learner_->add(figures[i], std::ranges::binary_search(judges, i));
-    learner_->fit(kFirstSteps);
+    for (std::size_t i = 0; i < figures.size(); ++i) add(figures[i], std::ranges::binary_search(judges, i));
+    fit_starts();
     return conclude(options_.given, {});
   }
 
@@ -157,19 +158,19 @@ class Learning {
     servers_ = survey.good;
     const std::vector<MeasuredFigure> surveyed = figures_of(survey.records);
     start(told, facts, surveyed);
-    for (const MeasuredFigure& each : surveyed) learner_->add(each, false);
-    for (const MeasuredFigure& each : figures_of(options_.records)) learner_->add(each, false);
-    if (!measure_all(measure, learner_->first_choices(options_.points - std::min(options_.points, measure.count()))))
-      return kExitInterrupted;
+    for (const MeasuredFigure& each : surveyed) add(each, false);
+    for (const MeasuredFigure& each : figures_of(options_.records)) add(each, false);
+    const std::size_t left = options_.points - std::min(options_.points, measure.count());
+    if (!measure_all(measure, learners_.front()->first_choices(left))) return kExitInterrupted;
     print_format(out_, "measured {} points; fitting\n", measure.count());
-    learner_->fit(kFirstSteps);
+    fit_starts();
     while (!measure.over()) {
-      const auto choices = learner_->next_choices(kPointsPerRound);
+      const auto choices = learner().next_choices(kPointsPerRound);
       if (choices.empty()) break;
       if (!measure_all(measure, choices)) return kExitInterrupted;
-      learner_->fit(kNextSteps);
+      learner().fit(kNextSteps);
       print_format(out_, "measured {} points; usual error {:.1f} %\n", measure.count(),
-                   learner_->figures().scale() * 100);
+                   learner().figures().scale() * 100);
     }
     print_format(out_, "measuring took {}\n", duration_text(std::chrono::duration<double>(measure.seconds())));
     return conclude(measure_file(), slow_);
@@ -209,11 +210,31 @@ class Learning {
 
   void start(const ToldFacts& told, const CandidateFacts& facts, const std::vector<MeasuredFigure>& measured) {
     const std::vector<std::string> names = options_.like.empty() ? list_configs("clusters") : options_.like;
-    StartProfile start = nearest_profile(names, told, measured, programs_, jobs_, stop_);
-    print_format(out_, "starting from {}: half of {} points are within {:.0f} %\n", start.name, measured.size(),
-                 std::expm1(start.error) * 100);
-    learner_.emplace(std::move(start), facts, programs_, jobs_, options_.seed, stop_);
+    for (StartProfile& start : nearest_profiles(names, told, measured, facts, programs_, jobs_, stop_)) {
+      print_format(out_, "starting from {}: half of {} points are within {:.0f} %\n", start.name, measured.size(),
+                   std::expm1(start.error) * 100);
+      learners_.push_back(std::make_unique<Learner>(std::move(start), facts, programs_, jobs_, options_.seed, stop_));
+    }
   }
+
+  void add(const MeasuredFigure& figure, bool held_out) {
+    for (const auto& each : learners_) each->add(figure, held_out);
+  }
+
+  // Fits from each start, and keeps the one that explains the points best.
+  void fit_starts() {
+    std::vector<double> errors;
+    for (const auto& each : learners_) {
+      each->fit_first(kFirstSteps);
+      errors.push_back(each->mean_error());
+      print_format(out_, "fitted from {}: mean error {:.1f} %\n", each->start().name, std::expm1(errors.back()) * 100);
+    }
+    const auto best = std::ranges::min_element(errors) - errors.begin();
+    std::swap(learners_.front(), learners_[static_cast<std::size_t>(best)]);
+    learners_.resize(1);
+  }
+
+  Learner& learner() { return *learners_.front(); }
 
   std::vector<MeasuredFigure> figures_of(const std::vector<Record>& records) {
     std::vector<MeasuredFigure> out;
@@ -246,21 +267,21 @@ class Learning {
       if (measure.over()) break;
       const std::optional<Record> record = measure(choice.candidate.point, servers_[measure.count() % servers_.size()]);
       if (!record) return false;
-      for (const MeasuredFigure& each : figures_of({*record})) learner_->add(each, choice.held_out);
+      for (const MeasuredFigure& each : figures_of({*record})) add(each, choice.held_out);
     }
     return true;
   }
 
   int conclude(const std::string& records, const std::vector<std::string>& slow_hosts) {
-    learner_->finish();
-    const Learned learned = learned_by(*learner_);
-    print_format(out_, "\n{}\n", learned_text(*learner_, learned, terminal_width(out_)));
+    learner().finish();
+    const Learned learned = learned_by(learner());
+    print_format(out_, "\n{}\n", learned_text(learner(), learned, terminal_width(out_)));
     const std::filesystem::path path = options_.out;
     replace_file(
         path, pretty_json(learned_profile(
-                  *learner_, learned, {.name = path.stem().string(), .records = records, .slow_hosts = slow_hosts})) +
+                  learner(), learned, {.name = path.stem().string(), .records = records, .slow_hosts = slow_hosts})) +
                   "\n");
-    print_format(out_, "{} simulations; profile: {}\n", learner_->runs(), options_.out);
+    print_format(out_, "{} simulations; profile: {}\n", learner().runs(), options_.out);
     if (options_.report.empty()) return 0;
     std::vector<Record> measured = options_.records;
     if (!options_.hosts.empty()) {
@@ -276,7 +297,7 @@ class Learning {
   std::size_t jobs_;
   StopSource* stop_;
   std::FILE* out_;
-  std::optional<Learner> learner_;
+  std::vector<std::unique_ptr<Learner>> learners_;  // one per start, until fit_starts()
   std::vector<std::size_t> servers_;
   std::vector<std::string> slow_;
 };

@@ -11,22 +11,8 @@
 namespace verbscope {
 namespace {
 
-constexpr double kNormal95 = 1.96;
 // A point is unexplained if its error is this many standard deviations, and at least this large.
 constexpr double kUnexplained = 6, kLeastUnexplained = 0.1;
-
-LearnedValue value_of(const FitParameter& parameter, double x, double deviation) {
-  LearnedValue out{.parameter = parameter, .value = rounded_value(parameter, value_at_coordinate(parameter, x))};
-  out.low = value_at_coordinate(parameter, x - kNormal95 * deviation);
-  out.high = value_at_coordinate(parameter, x + kNormal95 * deviation);
-  if (parameter.integer) {  // the fit sees whole numbers only
-    out.low = std::floor(std::min(out.low, out.value));
-    out.high = std::ceil(std::max(out.high, out.value));
-  }
-  const bool at_bound = out.low <= parameter.low * 1.001 && out.value <= parameter.low * 1.001;
-  out.identified = !at_bound && out.low > 0 && out.high <= kWidestInterval * out.low;
-  return out;
-}
 
 KindError kind_error(const std::string& kind, const std::vector<double>& percents) {
   const ErrorFigures figures = error_figures(percents);
@@ -42,7 +28,7 @@ double start_value(const StartProfile& start, const std::string& name) {
 }
 
 std::string interval_text(const LearnedValue& value) {
-  return fmt::format("{:.4g} to {:.4g}", value.low, value.high);
+  return fmt::format("{:.4g} to {:.4g}", value.interval.low, value.interval.high);
 }
 
 std::string point_text(const LearnedPoint& point) {
@@ -53,13 +39,14 @@ std::string point_text(const LearnedPoint& point) {
 
 }  // namespace
 
-Learned learned_by(Learner& learner) {
-  RobustFit& fit = learner.fit();
+Learned learned_by(const Learner& learner) {
+  const RobustFit& fit = learner.figures();
   Learned out;
-  const SquareMatrix covariance = fit.covariance();
-  for (std::size_t p = 0; p < fit.parameters().size(); ++p) {
-    const double deviation = std::sqrt(covariance.at(p, p));
-    out.values.push_back(value_of(fit.parameters()[p], fit.coordinates()[p], deviation));
+  const std::vector<double> values = fit.values();
+  for (std::size_t p = 0; p < values.size(); ++p) {
+    const FitParameter& parameter = fit.parameters()[p];
+    out.values.push_back(
+        {.parameter = parameter, .value = rounded_value(parameter, values[p]), .interval = learner.intervals()[p]});
   }
   out.scale_percent = fit.scale() * 100;
   std::map<std::string, std::vector<double>> by_kind;
@@ -94,11 +81,11 @@ Json learned_profile(const Learner& learner, const Learned& learned, const Learn
     const std::size_t dot = each.parameter.name.find('.');
     Json& parameter = profile.at(each.parameter.name.substr(0, dot)).at(each.parameter.name.substr(dot + 1));
     const Json value = parameter.at("value");
-    if (each.identified) {
+    if (each.interval.identified) {
       parameter = Json{{"value", value},
                        {"source", "learned"},
                        {"row", provenance.records},
-                       {"interval", Json::array({each.low, each.high})},
+                       {"interval", Json::array({each.interval.low, each.interval.high})},
                        {"cite", "fitted by verbscope learn; the interval is that of 95 %"}};
     } else if (value.get<double>() != start_value(start, each.parameter.name)) {
       parameter = Json{{"value", value},
@@ -125,7 +112,7 @@ std::string learned_text(const Learner& learner, const Learned& learned, std::si
       {{"", {{"parameter", true}}}, {"value", {{learner.start().name}, {"learned"}}}, {"", {{"95 % interval"}}}});
   std::string unknown;
   for (const LearnedValue& each : learned.values) {
-    if (each.identified) {
+    if (each.interval.identified) {
       values.add_row({each.parameter.name, fmt::format("{:g}", each.parameter.start), fmt::format("{:g}", each.value),
                       interval_text(each)});
     } else {

@@ -13,13 +13,8 @@ namespace verbscope {
 struct LearnedValue {
   FitParameter parameter;
   double value = 0;
-  double low = 0, high = 0;  // 95 % interval
-  // False if the data do not determine the value: the interval is wider than kWidestInterval.
-  bool identified = false;
+  LearnedInterval interval;
 };
-
-// Largest ratio of the ends of the interval of an identified parameter.
-inline constexpr double kWidestInterval = 1.5;
 
 // Absolute errors of the points that judge the fit, in percent.
 struct KindError {
@@ -42,8 +37,8 @@ struct Learned {
   double scale_percent = 0;  // robust standard deviation of a fitted point
 };
 
-// Intervals are Gauss', from the linearised model. Precondition: learner.finish().
-Learned learned_by(Learner& learner);
+// Precondition: learner.finish().
+Learned learned_by(const Learner& learner);
 
 // Where the records are, and which host was left out.
 struct LearnedProvenance {

@@ -15,6 +15,10 @@ namespace {
 // One of this many candidates is measured at first, or fewer within --points. One of this many points judges the fit.
 constexpr std::size_t kFirstStride = 5, kHeldOutStride = 5;
 constexpr int kLastSteps = 4;
+// Largest error of a point that counts as such: more is a disturbed measurement, or a mechanism that is not simulated.
+constexpr double kOutlier = 0.2;
+// Fits start from this many known profiles.
+constexpr std::size_t kStarts = 2;
 // A round differentiates at most this many candidates.
 constexpr std::size_t kScreened = 50;
 
@@ -42,13 +46,13 @@ LogFigures figures_of(SimulatedFigures& simulated) {
 }
 
 // The median of |log error| of a profile on these figures.
-double error_of(const Json& profile, const std::vector<MeasuredFigure>& measured, LearnPrograms& programs,
-                std::size_t jobs, StopSource* stop) {
+double error_of(const Json& profile, const std::vector<MeasuredFigure>& measured, const CandidateFacts& facts,
+                LearnPrograms& programs, std::size_t jobs, StopSource* stop) {
   SimulatedFigures simulated(profile, {}, programs, jobs, stop);
   std::vector<FitTrial> trials;
   std::vector<double> errors;
   for (const MeasuredFigure& each : measured) {
-    simulated.add(each.point, each.key, each.figure, kAnyOperation);
+    simulated.add(each.point, each.key, each.figure, properties_of(each.point, facts));
     trials.push_back({.values = {}, .row = trials.size()});
   }
   const std::vector<double> ours = simulated.log_figures(trials);
@@ -66,22 +70,24 @@ std::optional<MeasuredFigure> measured_figure(const Record& record, LearnProgram
   return MeasuredFigure{.point = point_of(record, programs), .key = figure_key(record), .figure = *figure};
 }
 
-StartProfile nearest_profile(const std::vector<std::string>& names, const ToldFacts& told,
-                             const std::vector<MeasuredFigure>& measured, LearnPrograms& programs, std::size_t jobs,
-                             StopSource* stop) {
-  std::optional<StartProfile> best;
+std::vector<StartProfile> nearest_profiles(const std::vector<std::string>& names, const ToldFacts& told,
+                                           const std::vector<MeasuredFigure>& measured, const CandidateFacts& facts,
+                                           LearnPrograms& programs, std::size_t jobs, StopSource* stop) {
+  std::vector<StartProfile> out;
   for (const std::string& name : names) {
     const Json profile = read_json_file(find_config("clusters", name));
     if (!same_kind(profile, told)) continue;
     StartProfile candidate{.name = name, .profile = with_told(profile, told)};
-    candidate.error = error_of(candidate.profile, measured, programs, jobs, stop);
-    if (!best || candidate.error < best->error) best = std::move(candidate);
+    candidate.error = error_of(candidate.profile, measured, facts, programs, jobs, stop);
+    out.push_back(std::move(candidate));
   }
-  if (!best) {
+  if (out.empty()) {
     fail_usage("no profile of an adapter of the family {} on such a network to start from; give one with --like",
                plain_text(told.values.value("wire.nic_family", Json("unknown"))));
   }
-  return *best;
+  std::ranges::sort(out, {}, &StartProfile::error);
+  if (out.size() > kStarts) out.resize(kStarts);
+  return out;
 }
 
 Learner::Learner(StartProfile start, CandidateFacts facts, LearnPrograms& programs, std::size_t jobs,
@@ -122,6 +128,22 @@ void Learner::add(const MeasuredFigure& measured, bool held_out) {
     row = add_row(point, measured.key, measured.figure, use);
   }
   points_.push_back({measured, kind_of(point), *row});
+}
+
+double Learner::mean_error() {
+  simulate_points();
+  double sum = 0;
+  for (const LearnedPoint& point : points_) {
+    const double error = std::abs(fit_.residual(point.row));
+    sum += error < kOutlier ? error : kOutlier;  // also if its run failed
+  }
+  return points_.empty() ? 0 : sum / static_cast<double>(points_.size());
+}
+
+void Learner::simulate_points() {
+  std::vector<std::size_t> rows;
+  for (const LearnedPoint& point : points_) rows.push_back(point.row);
+  fit_.simulate(rows);
 }
 
 std::vector<Learner::Choice> Learner::first_choices(std::size_t most) {
@@ -175,9 +197,8 @@ void Learner::finish() {
   fit_.set_loss(Loss::cauchy);
   fit_.improve(kLastSteps);
   fit_.refresh();
-  std::vector<std::size_t> rows;
-  for (const LearnedPoint& point : points_) rows.push_back(point.row);
-  fit_.simulate(rows);
+  intervals_ = profile_intervals(fit_);
+  simulate_points();
 }
 
 Json Learner::profile() const {

@@ -9,8 +9,10 @@
 
 #include "common/record.hpp"
 #include "harness/learn/candidates.hpp"
+#include "harness/learn/intervals.hpp"
 #include "harness/learn/robust_fit.hpp"
 #include "harness/learn/simulated_figures.hpp"
+#include "harness/learn/starts.hpp"
 #include "harness/learn/told_facts.hpp"
 
 namespace verbscope {
@@ -38,11 +40,11 @@ struct StartProfile {
   double error = 0;  // median of the absolute logarithmic errors on the points that chose it
 };
 
-// The nearest of these profiles (names or paths): the one whose figures are nearest to the measured ones. Profiles of
-// other families of adapters or types of networks do not compete. Throws UsageError if none is left.
-StartProfile nearest_profile(const std::vector<std::string>& names, const ToldFacts& told,
-                             const std::vector<MeasuredFigure>& measured, LearnPrograms& programs, std::size_t jobs,
-                             StopSource* stop);
+// The two of these profiles (names or paths) whose figures are nearest to the measured ones, the nearest first.
+// Profiles of other families of adapters or types of networks do not compete. Throws UsageError if none is left.
+std::vector<StartProfile> nearest_profiles(const std::vector<std::string>& names, const ToldFacts& told,
+                                           const std::vector<MeasuredFigure>& measured, const CandidateFacts& facts,
+                                           LearnPrograms& programs, std::size_t jobs, StopSource* stop);
 
 class Learner {
  public:
@@ -52,8 +54,12 @@ class Learner {
 
   // Adds a measured figure, for the fit or to judge it.
   void add(const MeasuredFigure& measured, bool held_out);
-  // Fits all parameters to the records so far, by up to this many steps.
+  // Fits all parameters to the records so far, by up to this many steps; fit_first() from several values.
   void fit(int steps) { fit_.improve(steps); }
+  void fit_first(int steps) { improve_from_both_sides(fit_, steps); }
+
+  // The mean absolute error of the logarithms of all points, those that judge the fit too. An outlier counts little.
+  double mean_error();
 
   // The first points: candidates of all kinds, at most `most`.
   // Later: up to `count` candidates that are not measured yet, those with the greatest expected gain, then every
@@ -65,11 +71,12 @@ class Learner {
   std::vector<Choice> first_choices(std::size_t most);
   std::vector<Choice> next_choices(std::size_t count);
 
-  // The last steps, derivatives at the final values, and the figures of the rows that judge the fit.
+  // The last steps, intervals at the final values, and the figures of the rows that judge the fit.
   void finish();
+  // By parameter. Precondition: finish().
+  const std::vector<LearnedInterval>& intervals() const { return intervals_; }
 
   const RobustFit& figures() const { return fit_; }
-  RobustFit& fit() { return fit_; }
   const std::vector<LearnedPoint>& points() const { return points_; }
   const StartProfile& start() const { return start_; }
   Json profile() const;
@@ -78,6 +85,7 @@ class Learner {
  private:
   std::size_t add_row(const Point& point, const std::string& key, double figure, RowUse use);
   std::vector<std::size_t> unmeasured() const;
+  void simulate_points();
 
   StartProfile start_;
   CandidateFacts facts_;
@@ -90,6 +98,7 @@ class Learner {
   std::vector<std::optional<std::size_t>> candidate_rows_;  // by candidate
   std::vector<bool> measured_;                              // by candidate
   std::vector<LearnedPoint> points_;
+  std::vector<LearnedInterval> intervals_;
 };
 
 }  // namespace verbscope

@@ -1,9 +1,12 @@
 #include "harness/learn/robust_fit.hpp"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
+
+#include "common/error.hpp"
 
 namespace verbscope {
 namespace {
@@ -16,6 +19,7 @@ constexpr double kFailedNoise = 0.5;  // of a row whose simulation fails with an
 constexpr double kLongestStep = 0.7;  // of a coordinate: a factor of two
 // Both losses have 95 % of the efficiency of squares for normal errors with these constants (Huber, 1964; Rey, 1983).
 constexpr double kHuber = 1.345, kCauchy = 2.385;
+constexpr double kLeastFreedom = 0.1;  // of a residual: 1 - leverage, at least
 constexpr double kNormalMad = 1.4826;  // standard deviation of a normal variable / its median absolute deviation
 // Largest error of the linear prediction of a row's change: this, and this share of the change.
 constexpr double kPoorLine = 0.03, kPoorShare = 0.4;
@@ -38,7 +42,14 @@ std::optional<double> neighbour(const FitParameter& parameter, double value, Sid
   return std::nullopt;
 }
 
-double middle(Vector values) {
+// Cholesky's decomposition of a symmetric positive definite matrix.
+Eigen::LLT<Matrix> decomposed(const Matrix& matrix) {
+  Eigen::LLT<Matrix> out(matrix);
+  if (out.info() != Eigen::Success) fail("the matrix of the fit is not positive definite");
+  return out;
+}
+
+double middle(std::vector<double> values) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, at);
   return *at;
@@ -47,8 +58,11 @@ double middle(Vector values) {
 }  // namespace
 
 RobustFit::RobustFit(std::vector<FitParameter> parameters, LogFigures figures, const RobustFitOptions& options)
-    : parameters_(std::move(parameters)), figures_(std::move(figures)), options_(options) {
-  for (const FitParameter& each : parameters_) start_.push_back(coordinate(each, each.start));
+    : parameters_(std::move(parameters)),
+      figures_(std::move(figures)),
+      options_(options),
+      start_(static_cast<Eigen::Index>(parameters_.size())) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) start_(i) = coordinate(parameters_[i], parameters_[i].start);
   x_ = start_;
 }
 
@@ -64,8 +78,14 @@ void RobustFit::set_measured(std::size_t row, RowUse use, double log_measured) {
 
 std::vector<double> RobustFit::values_at(const Vector& x) const {
   std::vector<double> values;
-  for (std::size_t i = 0; i < x.size(); ++i) values.push_back(value_at_coordinate(parameters_[i], x[i]));
+  for (std::size_t i = 0; i < parameters_.size(); ++i) values.push_back(value_at_coordinate(parameters_[i], x(i)));
   return values;
+}
+
+Vector RobustFit::within_range(Vector x) const {
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    x(i) = coordinate(parameters_[i], value_at_coordinate(parameters_[i], x(i)));
+  return x;
 }
 
 std::vector<std::size_t> RobustFit::fitted_rows() const {
@@ -81,7 +101,7 @@ void RobustFit::simulate(const std::vector<std::size_t>& rows) {
   for (const std::size_t i : rows) {
     if (!rows_[i].has_figure) trials.push_back({.values = values(), .row = i});
   }
-  const Vector figures = figures_(trials);
+  const std::vector<double> figures = figures_(trials);
   for (std::size_t i = 0; i < trials.size(); ++i) {
     rows_[trials[i].row].simulated = figures[i];
     rows_[trials[i].row].has_figure = true;
@@ -93,7 +113,7 @@ void RobustFit::measure_noise(const std::vector<std::size_t>& rows) {
   for (const std::size_t i : rows) {
     for (const std::uint64_t seed : kOtherSeeds) trials.push_back({.values = values(), .row = i, .seed = seed});
   }
-  const Vector figures = figures_(trials);
+  const std::vector<double> figures = figures_(trials);
   for (const std::size_t i : rows) rows_[i].noise = 0;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     Row& row = rows_[trials[i].row];
@@ -123,7 +143,7 @@ std::vector<std::vector<bool>> RobustFit::active_groups(const std::vector<std::s
       trials.push_back({.values = std::move(moved), .row = rows[r]});
     }
   }
-  const Vector figures = figures_(trials);
+  const std::vector<double> figures = figures_(trials);
   std::vector<std::vector<bool>> out(rows.size(), std::vector<bool>(kParameterGroups));
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Row& row = rows_[trials[i].row];
@@ -133,7 +153,7 @@ std::vector<std::vector<bool>> RobustFit::active_groups(const std::vector<std::s
   return out;
 }
 
-Vector RobustFit::slopes(const std::vector<Cell>& cells, Side side) {
+std::vector<double> RobustFit::slopes(const std::vector<Cell>& cells, Side side) {
   std::vector<FitTrial> trials;
   std::vector<double> steps;
   for (const Cell& cell : cells) {
@@ -144,7 +164,7 @@ Vector RobustFit::slopes(const std::vector<Cell>& cells, Side side) {
     steps.push_back(coordinate(parameter, values[cell.parameter]) - coordinate(parameter, now));
     trials.push_back({.values = std::move(values), .row = cell.row});
   }
-  Vector out = figures_(trials);
+  std::vector<double> out = figures_(trials);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Row& row = rows_[cells[i].row];
     const double change = out[i] - row.simulated;
@@ -161,16 +181,16 @@ void RobustFit::differentiate(const std::vector<std::size_t>& rows, const std::f
   std::vector<Cell> cells;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Row& row = rows_[rows[r]];
-    row.derivatives.resize(parameters_.size());
+    if (row.derivatives.size() == 0) row.derivatives = Vector::Zero(x_.size());
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
       if (!wanted(p)) continue;
-      row.derivatives[p] = 0;
+      row.derivatives(p) = 0;
       const bool may = may_change(row, p) && active[r][static_cast<std::size_t>(parameters_[p].group)];
       if (may) cells.push_back({.row = rows[r], .parameter = p});
     }
   }
-  const Vector found = slopes(cells, Side::slower);
-  for (std::size_t i = 0; i < cells.size(); ++i) rows_[cells[i].row].derivatives[cells[i].parameter] = found[i];
+  const std::vector<double> found = slopes(cells, Side::slower);
+  for (std::size_t i = 0; i < cells.size(); ++i) rows_[cells[i].row].derivatives(cells[i].parameter) = found[i];
 }
 
 void RobustFit::refresh() {
@@ -180,12 +200,12 @@ void RobustFit::refresh() {
   for (const std::size_t i : rows) {
     rows_[i].has_derivatives = true;
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
-      if (rows_[i].derivatives[p] != 0) cells.push_back({.row = i, .parameter = p});
+      if (rows_[i].derivatives(p) != 0) cells.push_back({.row = i, .parameter = p});
     }
   }
-  const Vector faster = slopes(cells, Side::faster);
+  const std::vector<double> faster = slopes(cells, Side::faster);
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    double& slower = rows_[cells[i].row].derivatives[cells[i].parameter];
+    double& slower = rows_[cells[i].row].derivatives(cells[i].parameter);
     const double least = std::min(std::abs(slower), std::abs(faster[i]));
     slower = slower * faster[i] > 0 ? std::copysign(least, slower) : 0;
   }
@@ -197,11 +217,20 @@ bool RobustFit::counts(const Row& row) const {
 
 double RobustFit::scale() const {
   if (options_.error > 0) return options_.error;
-  Vector sizes;
+  std::vector<double> sizes;
   for (const Row& row : rows_) {
     if (counts(row)) sizes.push_back(std::abs(row.measured - row.simulated));
   }
-  return sizes.empty() ? options_.least_error : std::max(options_.least_error, kNormalMad * middle(std::move(sizes)));
+  if (sizes.empty()) return options_.least_error;
+  const double plain = std::max(options_.least_error, kNormalMad * middle(sizes));
+  const Matrix covariant = covariance(plain);
+  std::size_t i = 0;
+  for (const Row& row : rows_) {
+    if (!counts(row)) continue;
+    const double leverage = weight(row, plain) * row.derivatives.dot(covariant * row.derivatives);
+    sizes[i++] /= std::sqrt(std::max(kLeastFreedom, 1 - leverage));
+  }
+  return std::max(options_.least_error, kNormalMad * middle(std::move(sizes)));
 }
 
 double RobustFit::variance(const Row& row, double scale) const {
@@ -220,68 +249,72 @@ double RobustFit::weight(const Row& row, double scale) const {
   return options_.loss == Loss::squares ? 1 / v : std::min(1.0, kHuber / size) / v;
 }
 
-double RobustFit::cost(const Vector& simulated, const Vector& x, double scale) const {
-  double sum = 0;
-  for (std::size_t i = 0; i < x.size() && options_.known_within > 0; ++i) {
-    sum += std::pow((x[i] - start_[i]) / options_.known_within, 2);
-  }
+double RobustFit::cost(double scale) const {
+  std::vector<double> simulated;
+  for (const Row& row : rows_) simulated.push_back(row.simulated);
+  return cost_of(simulated, x_, scale);
+}
+
+double RobustFit::cost_of(const std::vector<double>& simulated, const Vector& x, double scale) const {
+  double sum = options_.known_within > 0 ? ((x - start_) / options_.known_within).squaredNorm() : 0;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     if (counts(rows_[i])) sum += loss_of(rows_[i].measured - simulated[i], variance(rows_[i], scale));
   }
   return sum;
 }
 
-std::optional<Vector> RobustFit::figures_at(const Vector& x) {
+std::optional<std::vector<double>> RobustFit::figures_at(const Vector& x) {
   std::vector<FitTrial> trials;
   const std::vector<double> values = values_at(x);
   for (const std::size_t i : fitted_rows()) trials.push_back({.values = values, .row = i});
-  const Vector figures = figures_(trials);
-  Vector out(rows_.size()), moved(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) moved[i] = x[i] - x_[i];
+  const std::vector<double> figures = figures_(trials);
+  std::vector<double> out(rows_.size());
   std::size_t failed = 0;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const Row& row = rows_[trials[i].row];
     const bool fails = !std::isfinite(figures[i]) && counts(row);
     if (fails) ++failed;
-    out[trials[i].row] = fails ? row.simulated + dot(row.derivatives, moved) : figures[i];
+    out[trials[i].row] = fails ? row.simulated + row.derivatives.dot(x - x_) : figures[i];
   }
   const bool too_many = static_cast<double>(failed) > kFailedShare * static_cast<double>(trials.size());
   return too_many ? std::nullopt : std::optional(std::move(out));
 }
 
-SquareMatrix RobustFit::information(double scale) const {
-  SquareMatrix out(parameters_.size());
+Matrix RobustFit::information(double scale) const {
+  Matrix out = Matrix::Zero(x_.size(), x_.size());
   for (const Row& row : rows_) {
-    if (counts(row)) out.add_product(row.derivatives, weight(row, scale));
+    if (counts(row)) out += weight(row, scale) * row.derivatives * row.derivatives.transpose();
   }
-  for (std::size_t i = 0; i < parameters_.size() && options_.known_within > 0; ++i) {
-    out.at(i, i) += 1 / (options_.known_within * options_.known_within);
-  }
+  if (options_.known_within > 0) out.diagonal().array() += 1 / (options_.known_within * options_.known_within);
   return out;
 }
 
-SquareMatrix RobustFit::covariance() const {
-  return inverse(information(scale()));
+Matrix RobustFit::covariance() const {
+  return covariance(scale());
+}
+
+Matrix RobustFit::covariance(double scale) const {
+  return decomposed(information(scale)).solve(Matrix::Identity(x_.size(), x_.size()));
 }
 
 Vector RobustFit::step(double damping, double scale) const {
-  SquareMatrix matrix = information(scale);
-  Vector pull(parameters_.size());
+  Matrix matrix = information(scale);
+  matrix.diagonal() = matrix.diagonal().array() * (1 + damping) + damping;
+  Vector pull = Vector::Zero(x_.size());
   for (const Row& row : rows_) {
-    if (!counts(row)) continue;
-    const double force = weight(row, scale) * (row.measured - row.simulated);
-    for (std::size_t i = 0; i < pull.size(); ++i) pull[i] += force * row.derivatives[i];
+    if (counts(row)) pull += weight(row, scale) * (row.measured - row.simulated) * row.derivatives;
   }
-  for (std::size_t i = 0; i < pull.size(); ++i) {
-    if (options_.known_within > 0) pull[i] -= (x_[i] - start_[i]) / (options_.known_within * options_.known_within);
-    matrix.at(i, i) = matrix.at(i, i) * (1 + damping) + damping;
+  if (options_.known_within > 0) pull -= (x_ - start_) / (options_.known_within * options_.known_within);
+  if (held_) {
+    matrix.row(*held_).setZero();
+    matrix.col(*held_).setZero();
+    matrix(*held_, *held_) = 1;
+    pull(*held_) = 0;
   }
-  return solved(matrix, pull);
+  return decomposed(matrix).solve(pull);
 }
 
-void RobustFit::accept(const Vector& to, const Vector& simulated) {
-  Vector moved(x_.size());
-  for (std::size_t i = 0; i < x_.size(); ++i) moved[i] = to[i] - x_[i];
+void RobustFit::accept(const Vector& to, const std::vector<double>& simulated) {
   const double spread = scale();
   std::vector<std::size_t> poor;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -290,7 +323,7 @@ void RobustFit::accept(const Vector& to, const Vector& simulated) {
     if (!row.has_figure) continue;
     const double change = simulated[i] - row.simulated;
     row.simulated = simulated[i];
-    const double missed = change - dot(row.derivatives, moved);
+    const double missed = change - row.derivatives.dot(to - x_);
     // Far from the measured figures a rough slope is enough. Also true if the run failed before or now.
     const double allowed = std::max({kPoorLine, kNoiseFactor * row.noise, spread / 2}) + kPoorShare * std::abs(change);
     if (!(std::abs(missed) < allowed)) poor.push_back(i);
@@ -300,39 +333,40 @@ void RobustFit::accept(const Vector& to, const Vector& simulated) {
 }
 
 // What no linear step can foretell is noise to the fit, once the step is small.
-void RobustFit::learn_noise(const Vector& moved, const Vector& simulated) {
+void RobustFit::learn_noise(const Vector& moved, const std::vector<double>& simulated) {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     Row& row = rows_[i];
     if (!counts(row)) continue;
-    const double missed = std::abs(simulated[i] - row.simulated - dot(row.derivatives, moved));
+    const double missed = std::abs(simulated[i] - row.simulated - row.derivatives.dot(moved));
     row.noise = std::max(row.noise, missed / 2);
   }
 }
 
 // Returns true if a further step may gain more.
 bool RobustFit::try_step(double& damping) {
-  Vector now;
-  for (const Row& row : rows_) now.push_back(row.simulated);
-  const double scale_now = scale();
+  const double scale_now = scale(), before = cost(scale_now);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    Vector moved = step(damping, scale_now), to;
-    for (std::size_t i = 0; i < x_.size(); ++i) {
-      const double x = x_[i] + std::clamp(moved[i], -kLongestStep, kLongestStep);
-      to.push_back(coordinate(parameters_[i], value_at_coordinate(parameters_[i], x)));
-      moved[i] = to[i] - x_[i];
-    }
+    const Vector to = within_range(x_ + step(damping, scale_now).cwiseMin(kLongestStep).cwiseMax(-kLongestStep));
     damping = std::max(damping, kFirstDamping) * kDampingFactor * kDampingFactor;
-    const std::optional<Vector> simulated = figures_at(to);
+    const std::optional<std::vector<double>> simulated = figures_at(to);
     if (!simulated) continue;
-    const double before = cost(now, x_, scale_now), after = cost(*simulated, to, scale_now);
+    const double after = cost_of(*simulated, to, scale_now);
     if (after < before) {
       damping /= kDampingFactor * kDampingFactor * kDampingFactor;
       accept(to, *simulated);
       return before - after > kEnoughGain * before;
     }
-    if (attempt > 0) learn_noise(moved, *simulated);
+    if (attempt > 0) learn_noise(to - x_, *simulated);
   }
   return false;
+}
+
+bool RobustFit::move_to(const Vector& at) {
+  const Vector to = within_range(at);
+  const std::optional<std::vector<double>> simulated = figures_at(to);
+  if (!simulated) return false;
+  accept(to, *simulated);
+  return true;
 }
 
 bool RobustFit::improve(int steps) {

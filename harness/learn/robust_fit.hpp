@@ -4,16 +4,19 @@
 // Simulations are the cost: each row of the Jacobian is simulated once, and again where a step showed that it is wrong.
 #pragma once
 
+#include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "harness/learn/matrix.hpp"
 #include "harness/learn/parameters.hpp"
 
 namespace verbscope {
+
+using Vector = Eigen::VectorXd;
+using Matrix = Eigen::MatrixXd;
 
 // One figure to simulate: row `row` with these parameter values.
 struct FitTrial {
@@ -57,6 +60,13 @@ class RobustFit {
   // after such a step.
   bool improve(int steps);
   void set_loss(Loss loss) { options_.loss = loss; }
+  // Moves to these coordinates. Returns false, and moves nothing, if many simulations fail there. Precondition:
+  // improve().
+  bool move_to(const Vector& at);
+  // improve() leaves this parameter as it is, or none.
+  void hold(std::optional<std::size_t> parameter) { held_ = parameter; }
+  // What the search minimises, at the present values and with this standard deviation of a row.
+  double cost(double scale) const;
   // Simulates all derivatives of the fitted rows at the present values again, for the covariance: the smaller one of
   // both directions, because a parameter that limits in one direction only has no value that follows from the rows.
   void refresh();
@@ -79,9 +89,11 @@ class RobustFit {
   void differentiate(const std::vector<std::size_t>& rows, const std::function<bool(std::size_t)>& wanted);
 
   // The standard deviation of a row: RobustFitOptions::error, or the robust one of the residuals, at least least_error.
+  // A residual counts for more if its row determines parameters (leverage: Cook and Weisberg, Residuals and Influence
+  // in Regression, 1982).
   double scale() const;
   // The covariance of the coordinates, from the fitted rows and the starting values.
-  SquareMatrix covariance() const;
+  Matrix covariance() const;
   const Vector& coordinates() const { return x_; }
 
  private:
@@ -100,7 +112,7 @@ class RobustFit {
   };
 
   bool counts(const Row& row) const;
-  Vector slopes(const std::vector<Cell>& cells, Side side);
+  std::vector<double> slopes(const std::vector<Cell>& cells, Side side);
   // The variance of a row: that of all rows, and the noise of its simulation.
   double variance(const Row& row, double scale) const;
   // Of the square of its residual.
@@ -113,21 +125,24 @@ class RobustFit {
   bool may_change(const Row& row, std::size_t parameter) const {
     return (parameters_[parameter].needs & ~row.properties) == 0;
   }
-  SquareMatrix information(double scale) const;
+  Matrix information(double scale) const;
+  Matrix covariance(double scale) const;
   std::vector<double> values_at(const Vector& x) const;
+  Vector within_range(Vector x) const;
   std::vector<std::size_t> fitted_rows() const;
   // By row; 0 for rows that are not fitted. Nothing if many runs fail, which the present values do not.
-  std::optional<Vector> figures_at(const Vector& x);
-  double cost(const Vector& simulated, const Vector& x, double scale) const;
+  std::optional<std::vector<double>> figures_at(const Vector& x);
+  double cost_of(const std::vector<double>& simulated, const Vector& x, double scale) const;
   Vector step(double damping, double scale) const;
   bool try_step(double& damping);
-  void learn_noise(const Vector& moved, const Vector& simulated);
-  void accept(const Vector& to, const Vector& simulated);
+  void learn_noise(const Vector& moved, const std::vector<double>& simulated);
+  void accept(const Vector& to, const std::vector<double>& simulated);
 
   std::vector<FitParameter> parameters_;
   LogFigures figures_;
   RobustFitOptions options_;
   Vector start_, x_;
+  std::optional<std::size_t> held_;  // parameter that does not move
   std::vector<Row> rows_;
 };
 

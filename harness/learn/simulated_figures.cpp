@@ -9,6 +9,7 @@
 #include "common/files.hpp"
 #include "harness/point/point_runner.hpp"
 #include "harness/sweep/parallel.hpp"
+#include "wire/packet.hpp"
 
 namespace verbscope {
 namespace {
@@ -18,13 +19,26 @@ constexpr double kOperations = 1500, kRoundTrips = 200;
 constexpr double kShortestUs = 20, kLongestUs = 2000;
 constexpr double kLongestFactor = 10;  // for rates that are not steady at first
 constexpr double kPathUs = 40;         // of the warm-up, for latencies and caches
+// Without acknowledgements a sender outruns its receiver until the buffers of the path are full, which takes up to a
+// millisecond. The rate after that does not depend on their size, if it is several times what a link of 200 Gb/s
+// carries in half a microsecond: smaller buffers are full after this time of the warm-up.
+constexpr std::uint64_t kSmallBuffer = 32 << 10, kPacketsInBuffer = 8;
+constexpr double kFillUs = 150;
 
 std::string microseconds(double us) {
   return fmt::format("{:.0f}us", std::ceil(us));
 }
 
+// The size of the buffers for rows without acknowledgements; nothing if packets are dropped instead of held back.
+std::optional<std::uint64_t> small_buffer(const Json& profile) {
+  const Json& wire = profile.at("wire");
+  const Json* const link = value_at(profile, "wire.link_type.value");
+  if (link != nullptr && facts(link_type_from(link->get<std::string>())).ethernet) return std::nullopt;
+  return std::max(kSmallBuffer, kPacketsInBuffer * wire.at("mtu_bytes").at("value").get<std::uint64_t>());
+}
+
 // The point with an interval that measures about enough operations.
-Point with_interval(Point point, const std::string& key, double figure) {
+Point with_interval(Point point, const std::string& key, double figure, bool reliable) {
   const bool latency = key != "rate_mops";
   const PointLoad load = load_of(point);
   const double operations = latency ? kRoundTrips : kOperations + load.outstanding;
@@ -32,7 +46,8 @@ Point with_interval(Point point, const std::string& key, double figure) {
   const double us = std::clamp(latency ? operations * 2 * latency_us : operations / figure, kShortestUs, kLongestUs);
   point.params.erase("iters");
   point.params["duration"] = microseconds(us);
-  point.params["warmup"] = microseconds(us + kPathUs);
+  const double warmup = us + kPathUs + (reliable ? 0 : kFillUs);
+  point.params["warmup"] = microseconds(warmup);
   point.params["longest"] = microseconds(kLongestFactor * (us + kPathUs));
   return point;
 }
@@ -47,11 +62,17 @@ const BenchmarkSpec& LearnPrograms::spec(const std::string& benchmark) {
 
 SimulatedFigures::SimulatedFigures(Json profile, std::vector<FitParameter> parameters, LearnPrograms& programs,
                                    std::size_t jobs, StopSource* stop)
-    : profile_(std::move(profile)), parameters_(std::move(parameters)), programs_(programs), jobs_(jobs), stop_(stop) {}
+    : profile_(std::move(profile)),
+      small_buffer_(small_buffer(profile_)),
+      parameters_(std::move(parameters)),
+      programs_(programs),
+      jobs_(jobs),
+      stop_(stop) {}
 
 void SimulatedFigures::add(const Point& point, const std::string& key, double figure, std::uint32_t properties) {
   programs_.spec(point.benchmark);
-  rows_.push_back({.point = with_interval(point, key, figure), .key = key, .properties = properties});
+  const bool reliable = (properties & kReliable) != 0;
+  rows_.push_back({.point = with_interval(point, key, figure, reliable), .key = key, .properties = properties});
 }
 
 std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
@@ -65,7 +86,12 @@ std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
 
 Record SimulatedFigures::run(const Row& row, const std::vector<double>& values, std::uint64_t seed,
                              const std::string& file) const {
-  replace_file(file, dump_json(with_values(profile_, parameters_, values)) + "\n");
+  Json profile = with_values(profile_, parameters_, values);
+  if (small_buffer_ && (row.properties & kReliable) == 0) {
+    Json& size = profile["nic"]["input_buffer_bytes"]["value"];
+    size = std::min(size.get<std::uint64_t>(), *small_buffer_);
+  }
+  replace_file(file, dump_json(profile) + "\n");
   const PointRunner runner(programs_.binary(row.point.benchmark), programs_.spec(row.point.benchmark),
                            RunTarget{.fabric = "sim:" + file, .roles = {}}, RoleLimits{}, stop_);
   Point point = row.point;

@@ -1,9 +1,10 @@
 // Figures of points on simulated copies of a profile with other parameter values, in short simulated intervals.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -59,6 +60,7 @@ class SimulatedFigures {
   Record run(const Row& row, const std::vector<double>& values, std::uint64_t seed, const std::string& file) const;
 
   Json profile_;
+  std::optional<std::uint64_t> small_buffer_;
   std::vector<FitParameter> parameters_;
   LearnPrograms& programs_;
   std::size_t jobs_;

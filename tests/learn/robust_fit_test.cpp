@@ -7,50 +7,10 @@
 #include <random>
 
 #include "harness/learn/design.hpp"
+#include "tests/learn/machine.hpp"
 
 namespace verbscope {
 namespace {
-
-FitParameter parameter(const std::string& name, double start) {
-  return {.name = name, .start = start, .low = 1, .high = 1000};
-}
-
-// A machine that works in two ways: a row takes the longer of `first` and `second`, or their sum.
-class Machine {
- public:
-  std::size_t longer(double first, double second) { return add(first, second, false); }
-  std::size_t sum(double first, double second) { return add(first, second, true); }
-
-  std::vector<double> figures(const std::vector<FitTrial>& trials) {
-    simulations_ += trials.size();
-    std::vector<double> out;
-    for (const FitTrial& trial : trials) out.push_back(figure(trial.row, trial.values));
-    return out;
-  }
-  LogFigures simulate() {
-    return [this](const std::vector<FitTrial>& trials) { return figures(trials); };
-  }
-
-  double figure(std::size_t row, const std::vector<double>& values) const {
-    const Row& of = rows_[row];
-    const double first = of.first * values[0], second = of.second * values[1];
-    return -std::log(of.sum ? first + second : std::max(first, second));
-  }
-  std::size_t rows() const { return rows_.size(); }
-  std::size_t simulations() const { return simulations_; }
-
- private:
-  struct Row {
-    double first, second;
-    bool sum;
-  };
-  std::size_t add(double first, double second, bool sum) {
-    rows_.push_back({first, second, sum});
-    return rows_.size() - 1;
-  }
-  std::vector<Row> rows_;
-  std::size_t simulations_ = 0;
-};
 
 const std::vector<double> kTrue{80, 200};
 
@@ -115,8 +75,8 @@ TEST(RobustFit, AParameterWithoutRowsIsNotIdentified) {
     fit.add_row(RowUse::fitted, lab.figure(row, kTrue), kAllProperties);
   fit.improve(20);
   EXPECT_NEAR(fit.values()[1], 150, 1e-6);
-  EXPECT_NEAR(std::sqrt(fit.covariance().at(1, 1)), 0.5, 1e-6);
-  EXPECT_LT(std::sqrt(fit.covariance().at(0, 0)), 0.01);
+  EXPECT_NEAR(std::sqrt(fit.covariance()(1, 1)), 0.5, 1e-6);
+  EXPECT_LT(std::sqrt(fit.covariance()(0, 0)), 0.01);
 }
 
 // Of a parameter that needs READs, rows of other operations are not simulated.
@@ -147,7 +107,7 @@ TEST(RobustFit, IntervalsContainTheTrueValueAsOftenAsTheySay) {
       fit.add_row(RowUse::fitted, lab.figure(row, kTrue) + noise(random), kAllProperties);
     }
     fit.improve(20);
-    const double deviation = std::sqrt(fit.covariance().at(0, 0));
+    const double deviation = std::sqrt(fit.covariance()(0, 0));
     inside += std::abs(std::log(fit.values()[0] / kTrue[0])) < 1.96 * deviation ? 1 : 0;
   }
   EXPECT_GE(inside, 85);
@@ -178,20 +138,6 @@ TEST(Design, ChoosesTheRowOfTheUncertainParameter) {
   EXPECT_EQ(uncertain, std::vector<std::size_t>{1});
   fit.differentiate({of_first, of_second}, [](std::size_t) { return true; });
   EXPECT_EQ(best_rows(fit, {of_first, of_second}, uncertain, 1), std::vector<std::size_t>{of_second});
-}
-
-TEST(Matrix, InverseTimesMatrixIsOne) {
-  SquareMatrix a(3);
-  a.add_product({1, 2, 0}, 1);
-  a.add_product({0, 1, 3}, 2);
-  a.add_product({1, 0, 1}, 0.5);
-  const SquareMatrix b = inverse(a);
-  for (std::size_t i = 0; i < 3; ++i) {
-    Vector column(3);
-    for (std::size_t j = 0; j < 3; ++j) column[j] = b.at(j, i);
-    const Vector product = a.times(column);
-    for (std::size_t j = 0; j < 3; ++j) EXPECT_NEAR(product[j], i == j ? 1 : 0, 1e-9);
-  }
 }
 
 }  // namespace

@@ -1,0 +1,105 @@
+// Intervals by profile likelihood, and the starts of a fit, on machines whose figures are formulas.
+#include "harness/learn/intervals.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "harness/learn/starts.hpp"
+#include "tests/learn/machine.hpp"
+
+namespace verbscope {
+namespace {
+
+// Eight rows that take the longer one of the first parameter and of the second, which is known. The measured times of
+// the first are 120, with errors of 18 %: the interval of an independent row is about 103 to 140.
+LearnedInterval interval_beside(double known) {
+  Machine lab;
+  for (int i = 0; i < 8; ++i) lab.longer(1, 1);
+  FitParameter second = parameter("nic.second_ns", known);
+  second.low = known * 0.999;
+  second.high = known * 1.001;
+  RobustFit fit({parameter("nic.first_ns", 110), second}, lab.simulate(), {});
+  for (std::size_t row = 0; row < lab.rows(); ++row)
+    fit.add_row(RowUse::fitted, -std::log(120.0) + (row % 2 == 0 ? 0.165 : -0.165), kAllProperties);
+  fit.improve(20);
+  fit.refresh();
+  return profile_intervals(fit).front();
+}
+
+TEST(ProfileIntervals, AgreeWithTheLinearModelOfALinearMachine) {
+  const LearnedInterval interval = interval_beside(5);
+  EXPECT_TRUE(interval.identified);
+  EXPECT_NEAR(interval.low, 103, 4);
+  EXPECT_NEAR(interval.high, 140, 5);
+}
+
+// Below 106 the first parameter changes no figure, and 106 agrees with the measured times.
+TEST(ProfileIntervals, AValueBelowWhichNothingChangesIsNotIdentified) {
+  const LearnedInterval interval = interval_beside(106);
+  EXPECT_FALSE(interval.identified);
+  EXPECT_LT(interval.low, 90);
+}
+
+TEST(ProfileIntervals, AParameterWithoutRowsIsNotIdentified) {
+  Machine lab;
+  for (int i = 1; i <= 8; ++i) lab.longer(i, 0);
+  RobustFit fit({parameter("nic.first_ns", 40), parameter("nic.second_ns", 150)}, lab.simulate(), {});
+  for (std::size_t row = 0; row < lab.rows(); ++row)
+    fit.add_row(RowUse::fitted, lab.figure(row, {80, 200}), kAllProperties);
+  fit.improve(20);
+  fit.refresh();
+  const std::vector<LearnedInterval> intervals = profile_intervals(fit);
+  EXPECT_TRUE(intervals[0].identified);
+  EXPECT_FALSE(intervals[1].identified);
+}
+
+// The intervals of a hundred noisy machines with few rows, whose residuals are smaller than their errors because each
+// row determines a part of a parameter. Of 200 intervals 180 to 200 are four standard deviations around 95 %.
+TEST(ProfileIntervals, ContainTheTrueValueAsOftenAsTheySay) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> noise(0, 0.03);
+  int inside = 0;
+  for (int i = 0; i < 100; ++i) {
+    Machine lab;
+    for (int row = 1; row <= 5; ++row) {
+      lab.longer(row, 0);
+      lab.sum(row, 6 - row);
+    }
+    RobustFit fit({parameter("nic.first_ns", 60), parameter("nic.second_ns", 150)}, lab.simulate(), {});
+    for (std::size_t row = 0; row < lab.rows(); ++row)
+      fit.add_row(RowUse::fitted, lab.figure(row, {80, 200}) + noise(random), kAllProperties);
+    fit.improve(20);
+    fit.refresh();
+    const std::vector<LearnedInterval> intervals = profile_intervals(fit);
+    inside += intervals[0].low <= 80 && 80 <= intervals[0].high ? 1 : 0;
+    inside += intervals[1].low <= 200 && 200 <= intervals[1].high ? 1 : 0;
+  }
+  EXPECT_GE(inside, 180);
+}
+
+// Ten rows take the longer time, six the first alone. With the first at 200, where it explains the ten rows, the second
+// limits nothing. The better values explain all rows.
+TEST(Starts, FindTheBetterOfTwoMinima) {
+  const std::vector<double> truth{80, 200};
+  const auto fitted = [&truth](bool both_sides) {
+    Machine lab;
+    for (int i = 1; i <= 10; ++i) lab.longer(i, i);
+    for (int i = 1; i <= 6; ++i) lab.longer(i, 0);
+    RobustFit fit({parameter("nic.first_ns", 200), parameter("nic.second_ns", 120)}, lab.simulate(), {});
+    for (std::size_t row = 0; row < lab.rows(); ++row)
+      fit.add_row(RowUse::fitted, lab.figure(row, truth), kAllProperties);
+    if (both_sides) {
+      improve_from_both_sides(fit, 30);
+    } else {
+      fit.improve(30);
+    }
+    return fit.values();
+  };
+  EXPECT_GT(fitted(false)[0], 120);  // there are two minima
+  EXPECT_NEAR(fitted(true)[0], 80, 1);
+  EXPECT_NEAR(fitted(true)[1], 200, 2);
+}
+
+}  // namespace
+}  // namespace verbscope
