@@ -221,17 +221,18 @@ class Learning {
     for (const auto& each : learners_) each->add(figure, held_out);
   }
 
-  // Fits from each start, and keeps the one that explains the points best.
+  // Fits from each known profile, and goes on from the one that explains the points best.
   void fit_starts() {
     std::vector<double> errors;
     for (const auto& each : learners_) {
-      each->fit_first(kFirstSteps);
+      each->fit(kFirstSteps);
       errors.push_back(each->mean_error());
       print_format(out_, "fitted from {}: mean error {:.1f} %\n", each->start().name, std::expm1(errors.back()) * 100);
     }
     const auto best = std::ranges::min_element(errors) - errors.begin();
     std::swap(learners_.front(), learners_[static_cast<std::size_t>(best)]);
     learners_.resize(1);
+    learner().fit_again(kFirstSteps);
   }
 
   Learner& learner() { return *learners_.front(); }

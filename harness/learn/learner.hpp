@@ -54,9 +54,10 @@ class Learner {
 
   // Adds a measured figure, for the fit or to judge it.
   void add(const MeasuredFigure& measured, bool held_out);
-  // Fits all parameters to the records so far, by up to this many steps; fit_first() from several values.
+  // Fits all parameters to the records so far, by up to this many steps.
   void fit(int steps) { fit_.improve(steps); }
-  void fit_first(int steps) { improve_from_both_sides(fit_, steps); }
+  // The same from other values; keeps the better fit. Precondition: fit().
+  void fit_again(int steps) { improve_from_slower_side(fit_, steps); }
 
   // The mean absolute error of the logarithms of all points, those that judge the fit too. An outlier counts little.
   double mean_error();

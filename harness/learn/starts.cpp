@@ -10,8 +10,7 @@ constexpr double kUndetermined = 0.25;  // standard deviation of a coordinate
 
 }  // namespace
 
-void improve_from_both_sides(RobustFit& fit, int steps) {
-  fit.improve(steps);
+void improve_from_slower_side(RobustFit& fit, int steps) {
   const Matrix covariance = fit.covariance();
   Vector at = fit.coordinates();
   for (std::size_t p = 0; p < fit.parameters().size(); ++p) {
