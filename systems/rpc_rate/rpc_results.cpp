@@ -234,7 +234,8 @@ void RpcBenchmark::finish(Outcome& outcome) const {
   double goodput = result.at(kGoodput).get<double>();
   if (load_.all_serve) {
     add_machine_rates(outcome);
-    goodput = (goodput + sum_over_clients(result, kGoodput)) / static_cast<double>(1 + result.at("clients").size());
+    goodput = (goodput + sum_over_clients(result, kGoodput)) /
+              static_cast<double>(1 + result.value("clients", Json::array()).size());
   }
   result[kServedRate] = goodput * 1e3 / (outcome.config.at("size").get<double>() * 8);
 }
