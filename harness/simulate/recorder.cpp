@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMoments = 128;
 constexpr double kSteadyShare = 0.5;  // of the usual rate
 // Messages of a part whose rate is judged: with few in it, it has a rate of its own by chance.
-constexpr std::uint64_t kJudged = 4;
+constexpr std::uint64_t kJudged = 16;
 
 }  // namespace
 
