@@ -105,7 +105,8 @@ int execute_qps(Operation operation, const Call& call) {
     case Operation::query_qp_data_in_order:
       return query_qp_data_in_order(call);
     case Operation::destroy_qp:
-      call.process.provider().await_command();  // meanwhile the adapter sends what was posted
+      // During this time the adapter still sends requests that were posted before.
+      call.process.provider().await_command();
       return destroy<ibv_qp>(call, Kind::qp, &sim::SimProvider::destroy_qp);
     case Operation::attach_mcast:
       return change_group(call, &sim::SimProvider::attach_mcast);

@@ -52,8 +52,8 @@ struct RpcOptions {
   RpcCosts costs{};
   Histogram* round_trips = nullptr;  // of packets, as the client sees them; may be null
 
-  // The time-out of a call doubles with each one in a row, up to kMostDoublings times: what is sent again fills a queue
-  // that is too long already.
+  // How long a call waits after this many time-outs in a row. The wait doubles with each, up to kMostDoublings times.
+  // Otherwise packets that are sent again would fill a queue that is already too long.
   static constexpr std::uint32_t kMostDoublings = 3;
   Picos wait_after(std::uint32_t timeouts) const { return rto * (1 << std::min(timeouts, kMostDoublings)); }
 

@@ -1,7 +1,6 @@
 // Limit and advice for hand-made records with known loads.
 #include "analysis/explain.hpp"
 
-#include "analysis/points.hpp"
 #include "analysis/results_files.hpp"
 #include "pcie_model/predict.hpp"
 #include "tests/analysis/records.hpp"
@@ -400,35 +399,12 @@ TEST(Overview, SeriesListsLimitChangesAndCliffs) {
                                                        testing::HasSubstr("Where the limit changes")));
 }
 
-// Each resource occurs once, in the order of the enumeration, with the parameters or options of its capacity.
-TEST(Resource, AllResourcesAreListedInOrder) {
-  std::set<std::string_view> keys;
-  for (const ResourceFacts& each : all_resources()) {
-    EXPECT_EQ(&facts(each.resource), &each);
-    EXPECT_TRUE(keys.insert(each.key).second) << each.key;
-    EXPECT_EQ(capacity(capacity(each.resource)), capacity(each.resource));
-    EXPECT_EQ(facts(each.capacity).doubled, each.doubled);
-    EXPECT_TRUE(!is_option(each.resource) || !each.options.empty()) << each.key;
-  }
-}
-
 TEST(Explain, FailedRecordShowsItsReason) {
   Record record = fake_record("sim:cib");
   record.status = RecordStatus::failed;
   record.reason = "no end after 3 s";
   EXPECT_THAT(failed_text(record), testing::HasSubstr("FAILED: no end after 3 s"));
   EXPECT_EQ(failed_json(record).at("failed"), "no end after 3 s");
-}
-
-TEST(Points, IdDependsOnThePointOnly) {
-  const Record record = sweep_record(Json{{"post_list", 1}, {"size", 8}}, 80);
-  Record again = sweep_record(Json{{"size", 8}, {"post_list", 1}}, 90);
-  EXPECT_EQ(point_id(record), point_id(again));
-  EXPECT_NE(point_id(record), point_id(sweep_record(Json{{"post_list", 2}, {"size", 8}}, 80)));
-  EXPECT_EQ(point_id(record).size(), 8u);
-  const std::vector<Record> both{record, again};
-  ASSERT_EQ(last_of_each_point(both).size(), 1u);
-  EXPECT_EQ(last_of_each_point(both)[0], &both[1]);
 }
 
 // Half an arming doorbell per operation remains after every change: polling is not part of the post.

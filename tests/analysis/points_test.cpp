@@ -1,4 +1,4 @@
-// Distinct names of the files and fabrics in one view.
+// Identities of points, and distinct names of the files and fabrics in one view.
 #include "analysis/points.hpp"
 
 #include <gmock/gmock.h>
@@ -62,6 +62,17 @@ TEST(Sources, ProfilesWithOneNameShowTheirFolders) {
 TEST(Sources, ChangedProfileShowsItsChecksum) {
   EXPECT_THAT(fabric_names({{"sim:cib", "1234567890"}, {"sim:cib", "abcdef7890"}}),
               ElementsAre("cib@12345678", "cib@abcdef78"));
+}
+
+TEST(Points, IdDependsOnThePointOnly) {
+  const Record record = sweep_record(Json{{"post_list", 1}, {"size", 8}}, 80);
+  Record again = sweep_record(Json{{"size", 8}, {"post_list", 1}}, 90);
+  EXPECT_EQ(point_id(record), point_id(again));
+  EXPECT_NE(point_id(record), point_id(sweep_record(Json{{"post_list", 2}, {"size", 8}}, 80)));
+  EXPECT_EQ(point_id(record).size(), 8u);
+  const std::vector<Record> both{record, again};
+  ASSERT_EQ(last_of_each_point(both).size(), 1u);
+  EXPECT_EQ(last_of_each_point(both)[0], &both[1]);
 }
 
 }  // namespace

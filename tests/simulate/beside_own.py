@@ -70,8 +70,8 @@ def rate_row(binaries, cluster, program, benchmark, size, qps, post_list):
     # On cx3 SENDs of 4 KB take 3 ms to fill the queues on the way.
     own_options = ["--ib_port", "1", "--clients", "1", "--warmup", "4ms", *(["--cq_mod", str(post_list)] if post_list > 1 else [])]
     record = run_own(binaries, cluster, benchmark, [*own_options, *options])
-    # Many: the interval of perftest contains the beginning and the end, in which its queues are not full. Multiples of
-    # 100, of which perftest signals one: with others it may wait for ever.
+    # perftest's interval includes its beginning and its end, when its queues are not full: many messages make that share small.
+    # The counts are multiples of 100, because perftest signals every 100th message, and may never end with other counts.
     count = "9600" if size <= 64 else "2400" if size <= 4096 else "800"
     # Without -N perftest reads the time stamp counter at each post. On mlx4 it prefers an MTU of 2048 bytes.
     more = ["-N", "-n", count, "-m", str(record["config"]["mtu"])]

@@ -38,7 +38,7 @@ def unpack(folder):
 
 
 def run(verbscope, folder, module):
-    """Returns what was printed, the exit status, and the numbers of tests that passed and that were skipped."""
+    """Returns the output, the exit status, the number of passed tests and the number of skipped tests."""
     done = subprocess.run([verbscope, "simulate", "--cluster", "cib", "--time_limit", f"{LIMIT_S}s", "--", "/usr/bin/python3", "-c",
                            RUNNER, folder, f"tests.{module}"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=LIMIT_S + 60)

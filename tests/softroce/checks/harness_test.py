@@ -28,7 +28,7 @@ PERFTEST = {
 
 # perftest prints no results if its calibration of the processor's clock is disturbed, as where no core is free.
 NO_FREQUENCY, PERFTEST_RUNS = "Correlation coefficient", 4
-SURVEY_LIMIT_S = 240  # seven points, each of which may take 4 s and more where no core is free
+SURVEY_LIMIT_S = 240  # for seven points; each takes seconds on a busy machine
 
 
 class Harness(BenchmarkTest):
