@@ -38,7 +38,7 @@ void add_figures(const std::string& tool, const std::vector<PerftestOutput>& out
     outcome.result.update(rows.back().record.result);
     return;
   }
-  // It ends without one, and with success, if it could not measure the frequency of the processor, for instance.
+  // perftest ends so, and with success, if it cannot measure the frequency of the processor.
   fail("{}", with_last_line(tool + " has printed no row of results", errors));
 }
 

@@ -47,7 +47,7 @@ class Child {
   std::vector<std::string> tail() const;
   // Sends the signal to the process group if the child still runs.
   void signal(int number);
-  // Copies of the pipes with its output. By them another thread may see whether any is unread (FIONREAD).
+  // Copies of the pipes with its output, for another thread that asks whether output is unread (FIONREAD).
   std::array<Fd, 2> copies_of_pipes() const;
   // Sends SIGTERM, and SIGKILL after `patience`. Returns when the child has ended.
   void end(std::chrono::milliseconds patience);

@@ -12,7 +12,7 @@ namespace {
 // The moments that are kept. With more, parts are joined in pairs, and the period doubles.
 constexpr std::size_t kMoments = 128;
 constexpr double kSteadyShare = 0.5;  // of the usual rate
-// Messages of a part whose rate is judged: with few in it, it has a rate of its own by chance.
+// Fewest messages of a part whose rate is judged. With fewer, its rate is a matter of chance.
 constexpr std::uint64_t kJudged = 16;
 
 }  // namespace
@@ -61,9 +61,8 @@ double Recorder::rate(std::size_t from, std::size_t to) const {
   return time.count() > 0 ? static_cast<double>(sent_by_all(from, to)) / to_seconds(time) : 0;
 }
 
-// Between rare messages are moments without any, which are no pauses: a part ends with the moment at which it has
-// enough messages.
-std::vector<std::size_t> Recorder::borders() const {
+// A part ends with the moment at which it has enough messages. So moments between rare messages are no pauses.
+std::vector<std::size_t> Recorder::borders_of_parts() const {
   std::vector<std::size_t> found{0};
   for (std::size_t i = 1; i < moments_.size(); ++i) {
     if (sent_by_all(found.back(), i) >= kJudged || i + 1 == moments_.size()) found.push_back(i);
@@ -88,7 +87,7 @@ double Recorder::usual_rate(const std::vector<std::size_t>& borders) const {
 }
 
 Recorder::Interval Recorder::busiest() const {
-  const std::vector<std::size_t> borders = this->borders();
+  const std::vector<std::size_t> borders = borders_of_parts();
   const double usual = usual_rate(borders);
   Interval best{.begin = moments_.front().time, .end = moments_.back().time, .first = 0, .last = moments_.size() - 1};
   if (usual <= 0) return best;

@@ -39,8 +39,8 @@ class Recorder {
   std::uint64_t sent(std::size_t from, std::size_t to, std::size_t node) const;
   std::uint64_t sent_by_all(std::size_t from, std::size_t to) const;
   double rate(std::size_t from, std::size_t to) const;
-  // Of the parts whose rates are judged: moments.
-  std::vector<std::size_t> borders() const;
+  // The moments at the borders of the parts whose rates are judged.
+  std::vector<std::size_t> borders_of_parts() const;
   double usual_rate(const std::vector<std::size_t>& borders) const;
   Interval busiest() const;
 

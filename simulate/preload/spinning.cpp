@@ -87,7 +87,7 @@ State look(const ucontext_t& context) {
   state.add(machine.fpregs->_xmm, sizeof machine.fpregs->_xmm);
   // In whole words. The stack of a coroutine may end at the end of any page.
   const auto top = static_cast<std::uintptr_t>(machine.gregs[REG_RSP]) & ~std::uintptr_t{7};
-  // What is of a thread's own, like `search`, stands behind its stack.
+  // Thread-local memory, such as `search`, follows the stack and does not belong to it.
   const auto own = reinterpret_cast<std::uintptr_t>(&search);
   const std::uintptr_t end = top < own ? std::min(top + kStackBytes, own) : top + kStackBytes;
   std::uintptr_t from = top - kRedZone;
@@ -174,10 +174,10 @@ void on_look(ucontext_t& context) {
   search.armed = false;
   if (request_under_way() || own.loops == Loops::let_spin) return;  // until the next turn
   if (search.armed_at != search.requests || own.patience.load() != 0) return begin_search_later();
-  // Others have had the core.
+  // The time has passed, but others had the core.
   if (const std::int64_t left = search.begins_ns - cpu_ns(); !search.runs && left > 0) return arm(left);
   search.runs = true;
-  // Where it did not go on, or it is not known, it is no loop that brings the thread to the same state again.
+  // The thread may be in this state still, not again.
   if (search.count > 0 && !search.went_on) --search.count;
   const State now = look(context);
   const auto end = search.samples.begin() + static_cast<std::ptrdiff_t>(search.count);

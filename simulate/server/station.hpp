@@ -21,8 +21,8 @@ enum class Conduct {
 
 class Station {
  public:
-  // `silence_ns`: CPU time without a call after which a thread counts as silent. `stop`: ends every wait. `leave` is
-  // called, with the number of the node, when another process than the one that had the turn before gets it.
+  // `silence_ns`: CPU time without a call after which a thread counts as silent. `stop`: ends every wait. Before
+  // another process gets the turn, `leave` is called with the node of the one that had it.
   Station(SharedMemory& memory, std::int64_t silence_ns, std::stop_token stop, std::function<void(int)> leave)
       : memory_(memory), silence_ns_(silence_ns), stop_(std::move(stop)), leave_(std::move(leave)) {}
   Station(const Station&) = delete;
