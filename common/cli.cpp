@@ -8,7 +8,6 @@
 #include <span>
 #include <string_view>
 
-#include "common/clock.hpp"
 #include "common/error.hpp"
 #include "common/help.hpp"
 #include "common/record.hpp"
@@ -97,7 +96,6 @@ int run_main(const char* program, int argc, char** argv, const std::function<int
     pointers.reserve(arguments.size() + 1);
     for (auto& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
-    TscClock::calibrate();
     const int exit_code = body(argc, pointers.data());
     check_standard_output();
     return exit_code;

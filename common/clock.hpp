@@ -61,7 +61,8 @@ class TscClock {
 
   // Measures the counter against CLOCK_MONOTONIC_RAW for about 10 ms (at most three times that). Afterwards now() uses
   // the counter if it is invariant and the measurement is consistent, else CLOCK_MONOTONIC, as before the first call.
-  // The time line continues across a call. Call it before other threads read the clock; run_main does.
+  // The time line continues across a call. Call it before other threads read the clock, in a process that measures real
+  // time.
   static void calibrate(Source source = Source::tsc_if_good);
 
   // True if now() reads the counter. describe() returns a line for records: "tsc 2.100 GHz" or "CLOCK_MONOTONIC (tsc is

@@ -203,7 +203,7 @@ Json make_environment(const std::string& fabric, const std::vector<std::string>&
   out["kernel"] = fmt::format("{} {}", host.sysname, host.release);
   out["cpu_model"] = cpu_model();
   out["cores"] = ::sysconf(_SC_NPROCESSORS_ONLN);
-  out["clock"] = TscClock::describe();
+  out["clock"] = is_simulated(fabric) ? "simulated" : TscClock::describe();
   out["version"] = build.version;
   out["git_revision"] = build.git_revision;
   out["build_type"] = build.build_type;

@@ -10,10 +10,10 @@ namespace {
 
 constexpr double kNormal95 = 1.96, kRise95 = kNormal95 * kNormal95;
 constexpr int kProbes = 3;                 // on each side of a value
-constexpr double kFarRise = 4;             // of kRise95: a step of the other parameters cannot undo it
 constexpr double kBetter = 3;              // decrease of the cost that moves the fit
-constexpr int kMoves = 2, kSteps = 4;      // of the fit to better values, and its steps from there
+constexpr int kMoves = 1, kSteps = 6;      // of the fit to better values, and its steps from there
 constexpr double kNear = 1.4, kFar = 2.5;  // ratio of the distances of a probe and the next
+constexpr double kLeastMove = 0.005;       // of the other coordinates
 
 LearnedInterval interval_of(const FitParameter& parameter, double x, double below, double above) {
   const double value = rounded_value(parameter, value_at_coordinate(parameter, x));
@@ -31,7 +31,7 @@ LearnedInterval interval_of(const FitParameter& parameter, double x, double belo
 // The cost around the values of a fit.
 class CostProfile {
  public:
-  explicit CostProfile(const RobustFit& fit)
+  explicit CostProfile(RobustFit& fit)
       : fit_(fit), covariance_(fit.covariance()), scale_(fit.scale()), cost_(fit.cost(scale_)) {}
 
   // The distance of the end of a parameter's interval in the linearised model.
@@ -52,29 +52,24 @@ class CostProfile {
     return std::min(at, std::max(room, inside));
   }
 
-  // A fit at values that explain the rows better, if end() met some.
-  std::optional<RobustFit>& better() { return better_; }
+  // Coordinates that explain the rows better, if end() met some.
+  const std::optional<Vector>& better() const { return better_; }
 
  private:
+  // The others move as the linearised model says, for the smallest rise.
   double rise_at(std::size_t p, double distance) {
-    RobustFit probe = fit_;
-    const Vector at = fit_.coordinates() + covariance_.col(p) / covariance_(p, p) * distance;
-    if (!probe.move_to(at)) return std::numeric_limits<double>::infinity();
-    double rise = probe.cost(scale_) - cost_;
-    if (rise >= kRise95 && rise < kFarRise * kRise95) {
-      probe.hold(p);
-      probe.improve(1);
-      probe.hold(std::nullopt);
-      rise = probe.cost(scale_) - cost_;
-    }
-    if (rise < -kBetter) better_ = std::move(probe);
+    Vector moved = covariance_.col(p) / covariance_(p, p) * distance;
+    moved = (moved.array().abs() < kLeastMove).select(0, moved);
+    const Vector at = fit_.coordinates() + moved;
+    const double rise = fit_.cost_at(at, scale_) - cost_;
+    if (rise < -kBetter) better_ = at;
     return rise;
   }
 
-  const RobustFit& fit_;
+  RobustFit& fit_;
   Matrix covariance_;
   double scale_, cost_;
-  std::optional<RobustFit> better_;
+  std::optional<Vector> better_;
 };
 
 }  // namespace
@@ -94,7 +89,7 @@ std::vector<LearnedInterval> profile_intervals(RobustFit& fit) {
       if (profile.better() && move < kMoves) break;
     }
     if (!profile.better() || move == kMoves) return out;
-    fit = std::move(*profile.better());
+    if (!fit.move_to(*profile.better())) return out;
     fit.improve(kSteps);
     fit.refresh();
   }

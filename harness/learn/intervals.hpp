@@ -1,6 +1,7 @@
-// 95 % intervals of fitted parameters by profile likelihood: a parameter is held at another value, the others move to
-// the best values that go with it, and the rise of the cost decides (Venzon and Moolgavkar, Applied Statistics 37,
-// 1988). The linearised model alone gives intervals that are too narrow where another limit can take its place.
+// 95 % intervals of fitted parameters by profile likelihood: a parameter is held at another value, the others move with
+// it as the linearised model says, and the rise of the simulated cost decides (Venzon and Moolgavkar, Applied
+// Statistics 37, 1988). The linearised model alone gives intervals that are too narrow where another limit can take its
+// place.
 #pragma once
 
 #include <vector>

@@ -26,8 +26,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kPointsPerRound = 25;
-constexpr int kFirstSteps = 12, kNextSteps = 6;
+constexpr std::size_t kPointsPerRound = 40, kDoubtfulPerRound = 8;
+constexpr int kRoughSteps = 8, kFirstSteps = 20, kNextSteps = 6;
 constexpr int kUsualCores = 8;                                // if no host states them
 constexpr std::size_t kFewestFigures = 5;                     // to fit anything
 constexpr std::size_t kSurveyed = 30;                         // records that choose the profile to start from
@@ -55,7 +55,11 @@ class Measurements {
   std::optional<Record> operator()(const Point& point, std::size_t server) {
     ++count_;
     const std::string key = key_of(point.benchmark, point.params, lab_.servers()[server]);
-    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    if (const auto found = known_.lower_bound(key); found != known_.end() && found->first == key) {
+      Record record = std::move(found->second);
+      known_.erase(found);
+      return record;
+    }
     const Clock::time_point begin = Clock::now();
     std::optional<Record> record = lab_.measure(point, server);
     seconds_ += std::chrono::duration<double>(Clock::now() - begin).count();
@@ -74,14 +78,14 @@ class Measurements {
   void keep(Record record) {
     const Json* const params = value_at(record.config, "point.params");
     if (params == nullptr || server_of(record).empty() || record.status == RecordStatus::failed) return;
-    known_.insert_or_assign(key_of(record.benchmark, *params, server_of(record)), std::move(record));
+    known_.emplace(key_of(record.benchmark, *params, server_of(record)), std::move(record));
   }
 
   const Lab& lab_;
   double budget_;
   std::size_t points_;
   std::FILE* out_;
-  std::map<std::string, Record> known_;
+  std::multimap<std::string, Record> known_;  // each counts once: a doubtful point is measured again
   std::optional<ResultsWriter> writer_;
   std::size_t earlier_ = 0, count_ = 0;
   double seconds_ = 0;
@@ -112,7 +116,10 @@ class Learning {
 
   int from_records() {
     ToldFacts told;
+    leave_out(slow_hosts(options_.records));
     std::vector<MeasuredFigure> figures = figures_of(options_.records);
+    std::erase_if(figures,
+                  [&](const MeasuredFigure& each) { return std::ranges::find(slow_, each.server) != slow_.end(); });
     if (!options_.rows.empty()) {
       told = told_by_profile(read_json_file(find_config("clusters", options_.cluster)), options_.cluster);
       for (MeasuredFigure& each : row_figures()) figures.push_back(std::move(each));
@@ -137,7 +144,7 @@ class Learning {
     const std::vector<std::size_t> judges = draw_numbers(figures.size(), figures.size() / kJudged, options_.seed + 1);
     for (std::size_t i = 0; i < figures.size(); ++i) add(figures[i], std::ranges::binary_search(judges, i));
     fit_starts();
-    return conclude(options_.given, {});
+    return conclude(options_.given);
   }
 
   int from_measurements() {
@@ -150,33 +157,38 @@ class Learning {
     if (!lab.software_device().empty()) return software(lab, measure, facts);
     const Survey survey = survey_of(lab.servers(), survey_points(facts), std::ref(measure));
     if (survey.interrupted) return kExitInterrupted;
-    for (const SlowHost& slow : survey.slow) {
-      print_format(out_, "{} is left out: {} points differ from those of the other hosts, {} by {:+.0f} %\n", slow.name,
-                   slow.points, slow.worst, slow.worst_percent);
-      slow_.push_back(slow.name);
-    }
+    leave_out(survey.slow);
     servers_ = survey.good;
     const std::vector<MeasuredFigure> surveyed = figures_of(survey.records);
     start(told, facts, surveyed);
     for (const MeasuredFigure& each : surveyed) add(each, false);
     for (const MeasuredFigure& each : figures_of(options_.records)) add(each, false);
     const std::size_t left = options_.points - std::min(options_.points, measure.count());
-    if (!measure_all(measure, learners_.front()->first_choices(left))) return kExitInterrupted;
+    if (!measure_all(lab, measure, learners_.front()->first_choices(left))) return kExitInterrupted;
     print_format(out_, "measured {} points; fitting\n", measure.count());
     fit_starts();
     while (!measure.over()) {
+      const auto doubtful = learner().doubtful_points(kDoubtfulPerRound);
       const auto choices = learner().next_choices(kPointsPerRound);
-      if (choices.empty()) break;
-      if (!measure_all(measure, choices)) return kExitInterrupted;
+      if (doubtful.empty() && choices.empty()) break;
+      if (!measure_all(lab, measure, doubtful) || !measure_all(lab, measure, choices)) return kExitInterrupted;
       learner().fit(kNextSteps);
       print_format(out_, "measured {} points; usual error {:.1f} %\n", measure.count(),
                    learner().figures().scale() * 100);
     }
     print_format(out_, "measuring took {}\n", duration_text(std::chrono::duration<double>(measure.seconds())));
-    return conclude(measure_file(), slow_);
+    return conclude(measure_file());
   }
 
  private:
+  void leave_out(const std::vector<SlowHost>& hosts) {
+    for (const SlowHost& slow : hosts) {
+      print_format(out_, "{} is left out: {} points differ from those of the other hosts, {} by {:+.0f} %\n", slow.name,
+                   slow.points, slow.worst, slow.worst_percent);
+      slow_.push_back(slow.name);
+    }
+  }
+
   std::string measure_file() const { return records_of(options_).string(); }
 
   void announce(const Lab& lab, const Measurements& measure) {
@@ -221,17 +233,18 @@ class Learning {
     for (const auto& each : learners_) each->add(figure, held_out);
   }
 
-  // Fits from each known profile, and goes on from the one that explains the points best.
+  // Fits roughly from each known profile, and goes on from the one that explains the points best.
   void fit_starts() {
     std::vector<double> errors;
     for (const auto& each : learners_) {
-      each->fit(kFirstSteps);
+      each->fit_roughly(kRoughSteps);
       errors.push_back(each->mean_error());
       print_format(out_, "fitted from {}: mean error {:.1f} %\n", each->start().name, std::expm1(errors.back()) * 100);
     }
     const auto best = std::ranges::min_element(errors) - errors.begin();
     std::swap(learners_.front(), learners_[static_cast<std::size_t>(best)]);
     learners_.resize(1);
+    learner().fit_thoroughly(kFirstSteps);
     learner().fit_again(kFirstSteps);
   }
 
@@ -257,31 +270,41 @@ class Learning {
       if (point.comparison != Comparison::equals || !point.single()) continue;
       out.push_back({.point = {.benchmark = point.run.benchmark, .params = point.run.params()},
                      .key = point.run.result_key,
-                     .figure = point.value});
+                     .figure = point.value,
+                     .server = {}});
     }
     return out;
   }
 
+  // The host whose turn it is, or the next one that has not measured the point.
+  std::size_t server_for(const Learner::Choice& choice, const Lab& lab, std::size_t turn) const {
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      const std::size_t server = servers_[(turn + i) % servers_.size()];
+      if (std::ranges::find(choice.measured_on, lab.servers()[server]) == choice.measured_on.end()) return server;
+    }
+    return servers_[turn % servers_.size()];
+  }
+
   // Returns false if interrupted.
-  bool measure_all(Measurements& measure, const std::vector<Learner::Choice>& choices) {
+  bool measure_all(const Lab& lab, Measurements& measure, const std::vector<Learner::Choice>& choices) {
     for (const Learner::Choice& choice : choices) {
       if (measure.over()) break;
-      const std::optional<Record> record = measure(choice.candidate.point, servers_[measure.count() % servers_.size()]);
+      const std::optional<Record> record = measure(choice.point, server_for(choice, lab, measure.count()));
       if (!record) return false;
       for (const MeasuredFigure& each : figures_of({*record})) add(each, choice.held_out);
     }
     return true;
   }
 
-  int conclude(const std::string& records, const std::vector<std::string>& slow_hosts) {
+  int conclude(const std::string& records) {
     learner().finish();
     const Learned learned = learned_by(learner());
     print_format(out_, "\n{}\n", learned_text(learner(), learned, terminal_width(out_)));
     const std::filesystem::path path = options_.out;
-    replace_file(
-        path, pretty_json(learned_profile(
-                  learner(), learned, {.name = path.stem().string(), .records = records, .slow_hosts = slow_hosts})) +
-                  "\n");
+    replace_file(path,
+                 pretty_json(learned_profile(learner(), learned,
+                                             {.name = path.stem().string(), .records = records, .slow_hosts = slow_})) +
+                     "\n");
     print_format(out_, "{} simulations; profile: {}\n", learner().runs(), options_.out);
     if (options_.report.empty()) return 0;
     std::vector<Record> measured = options_.records;

@@ -7,6 +7,7 @@
 #include "analysis/points.hpp"
 #include "common/paths.hpp"
 #include "harness/learn/design.hpp"
+#include "harness/learn/survey.hpp"
 #include "harness/what_if/point_options.hpp"
 
 namespace verbscope {
@@ -14,13 +15,17 @@ namespace {
 
 // One of this many candidates is measured at first, or fewer within --points. One of this many points judges the fit.
 constexpr std::size_t kFirstStride = 5, kHeldOutStride = 5;
-constexpr int kLastSteps = 4;
+constexpr int kLastSteps = 6;
+constexpr auto kFresh = RobustFit::Until::little_gained_with_fresh_derivatives;
 // Largest error of a point that counts as such: more is a disturbed measurement, or a mechanism that is not simulated.
 constexpr double kOutlier = 0.2;
+// A point is measured again if its error is larger than this, and than this many standard deviations; up to this often.
+constexpr double kLeastDoubt = 0.05, kDoubt = 4;
+constexpr std::size_t kMostMeasurements = 3;
 // Fits start from this many known profiles.
 constexpr std::size_t kStarts = 2;
 // A round differentiates at most this many candidates.
-constexpr std::size_t kScreened = 50;
+constexpr std::size_t kScreened = 100;
 
 double middle_of(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -45,6 +50,10 @@ LogFigures figures_of(SimulatedFigures& simulated) {
   return [&simulated](const std::vector<FitTrial>& trials) { return simulated.log_figures(trials); };
 }
 
+bool same_point(const Point& a, const Point& b) {
+  return a.benchmark == b.benchmark && a.params == b.params;
+}
+
 // The median of |log error| of a profile on these figures.
 double error_of(const Json& profile, const std::vector<MeasuredFigure>& measured, const CandidateFacts& facts,
                 LearnPrograms& programs, std::size_t jobs, StopSource* stop) {
@@ -67,7 +76,20 @@ double error_of(const Json& profile, const std::vector<MeasuredFigure>& measured
 std::optional<MeasuredFigure> measured_figure(const Record& record, LearnPrograms& programs) {
   const std::optional<double> figure = measured_value(record);
   if (!figure) return std::nullopt;
-  return MeasuredFigure{.point = point_of(record, programs), .key = figure_key(record), .figure = *figure};
+  return MeasuredFigure{.point = point_of(record, programs),
+                        .key = figure_key(record),
+                        .figure = *figure,
+                        .server = harness_text(record, "server")};
+}
+
+double usual_figure(const std::vector<MeasuredFigure>& figures) {
+  std::vector<double> sorted;
+  for (const MeasuredFigure& each : figures) sorted.push_back(each.figure);
+  std::ranges::sort(sorted);
+  if (sorted.size() == 2 && sorted[1] > sorted[0] * (1 + kHostsDiffer))
+    return figures.front().key == "rate_mops" ? sorted[1] : sorted[0];
+  const std::size_t half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
 std::vector<StartProfile> nearest_profiles(const std::vector<std::string>& names, const ToldFacts& told,
@@ -109,25 +131,42 @@ std::size_t Learner::add_row(const Point& point, const std::string& key, double 
   return fit_.add_row(use, std::log(figure), properties);
 }
 
-void Learner::add(const MeasuredFigure& measured, bool held_out) {
-  const Point& point = measured.point;
-  const double logarithm = std::log(measured.figure);
-  const RowUse use = held_out ? RowUse::held_out : RowUse::fitted;
-  const auto is_it = [&](const Candidate& each) {
-    return each.point.benchmark == point.benchmark && each.point.params == point.params;
-  };
+std::size_t Learner::add_point(const MeasuredFigure& measured, RowUse use) {
+  const auto is_it = [&](const Candidate& each) { return same_point(each.point, measured.point); };
   const auto found = static_cast<std::size_t>(std::ranges::find_if(pool_, is_it) - pool_.begin());
-  std::optional<std::size_t> row;
-  if (found < pool_.size()) {
-    measured_[found] = true;
-    row = std::exchange(candidate_rows_[found], std::nullopt);
+  if (found == pool_.size()) return add_row(measured.point, measured.key, measured.figure, use);
+  measured_[found] = true;
+  const std::optional<std::size_t> row = std::exchange(candidate_rows_[found], std::nullopt);
+  return row ? *row : add_row(measured.point, measured.key, measured.figure, use);
+}
+
+void Learner::add(const MeasuredFigure& measured, bool held_out) {
+  const RowUse use = held_out ? RowUse::held_out : RowUse::fitted;
+  const auto is_it = [&](const LearnedPoint& each) {
+    return same_point(each.point, measured.point) && each.measured.front().key == measured.key;
+  };
+  auto found = std::ranges::find_if(points_, is_it);
+  if (found == points_.end()) {
+    const std::size_t row = add_point(measured, use);
+    found = points_.insert(found, {measured.point, {}, kind_of(measured.point), row});
+    fit_.set_measured(row, use, 0, false);
   }
-  if (row) {
-    fit_.set_measured(*row, use, logarithm);
-  } else {
-    row = add_row(point, measured.key, measured.figure, use);
-  }
-  points_.push_back({measured, kind_of(point), *row});
+  found->measured.push_back(measured);
+  fit_.set_measured(found->row, fit_.use(found->row), std::log(usual_figure(found->measured)),
+                    found->measured.size() > 1);
+}
+
+void Learner::fit_roughly(int steps) {
+  fit_.improve(0);
+  fit_.scan_caches();
+  fit_.improve(steps);
+}
+
+void Learner::fit_thoroughly(int steps) {
+  fit_.improve(steps, kFresh);
+  fit_.scan_caches();
+  fit_.set_loss(Loss::cauchy);
+  fit_.improve(steps);
 }
 
 double Learner::mean_error() {
@@ -150,7 +189,25 @@ std::vector<Learner::Choice> Learner::first_choices(std::size_t most) {
   std::vector<Choice> out;
   const std::size_t stride = std::max(kFirstStride, pool_.size() / std::max<std::size_t>(1, most) + 1);
   for (std::size_t i = 0; i < pool_.size(); i += stride) {
-    out.push_back({.candidate = pool_[i], .held_out = out.size() % kHeldOutStride == kHeldOutStride - 1});
+    out.push_back({.point = pool_[i].point, .held_out = out.size() % kHeldOutStride == kHeldOutStride - 1});
+  }
+  return out;
+}
+
+std::vector<Learner::Choice> Learner::doubtful_points(std::size_t count) const {
+  const double usual = std::max(kLeastDoubt, kDoubt * fit_.scale());
+  std::vector<std::pair<double, const LearnedPoint*>> found;
+  for (const LearnedPoint& each : points_) {
+    const double error = std::abs(fit_.residual(each.row));
+    const bool judges = fit_.use(each.row) == RowUse::held_out;
+    if (!judges && error > usual && each.measured.size() < kMostMeasurements) found.emplace_back(error, &each);
+  }
+  std::ranges::sort(found, std::greater(), [](const auto& each) { return each.first; });
+  std::vector<Choice> out;
+  for (std::size_t i = 0; i < std::min(count, found.size()); ++i) {
+    const LearnedPoint& point = *found[i].second;
+    out.push_back({.point = point.point, .held_out = false});
+    for (const MeasuredFigure& each : point.measured) out.back().measured_on.push_back(each.server);
   }
   return out;
 }
@@ -183,19 +240,18 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
   fit_.differentiate(rows, [&uncertain](std::size_t p) { return std::ranges::binary_search(uncertain, p); });
   std::vector<Choice> out;
   for (const std::size_t row : best_rows(fit_, rows, uncertain, count - count / kHeldOutStride)) {
-    out.push_back({.candidate = pool_[candidate_of[row]], .held_out = false});
+    out.push_back({.point = pool_[candidate_of[row]].point, .held_out = false});
     std::erase(left, candidate_of[row]);
   }
   const std::size_t judges = (out.size() + kHeldOutStride - 2) / (kHeldOutStride - 1);
   for (std::size_t i = 0; i < std::min(judges, left.size()); ++i) {
-    out.push_back({.candidate = pool_[left[left.size() - 1 - i]], .held_out = true});
+    out.push_back({.point = pool_[left[left.size() - 1 - i]].point, .held_out = true});
   }
   return out;
 }
 
 void Learner::finish() {
-  fit_.set_loss(Loss::cauchy);
-  fit_.improve(kLastSteps);
+  fit_.improve(kLastSteps, kFresh);
   fit_.refresh();
   intervals_ = profile_intervals(fit_);
   simulate_points();

@@ -20,15 +20,22 @@ namespace verbscope {
 // A measured figure and the point that measures it.
 struct MeasuredFigure {
   Point point;
-  std::string key;    // of the figure in the result
-  double figure = 0;  // in its unit
+  std::string key;     // of the figure in the result
+  double figure = 0;   // in its unit
+  std::string server;  // host that was the server; empty if unknown
 };
 
 // The figure of a record; nothing if it failed or has none.
 std::optional<MeasuredFigure> measured_figure(const Record& record, LearnPrograms& programs);
 
-// A measured figure and its row in the fit.
-struct LearnedPoint : MeasuredFigure {
+// The figure of a point that was measured several times: the median, or of two the mean if they agree, else the faster
+// one, because disturbances slow down. Precondition: not empty, and figures of one point.
+double usual_figure(const std::vector<MeasuredFigure>& figures);
+
+// A measured point and its row in the fit.
+struct LearnedPoint {
+  Point point;
+  std::vector<MeasuredFigure> measured;
   std::string kind;
   std::size_t row = 0;
 };
@@ -54,7 +61,10 @@ class Learner {
 
   // Adds a measured figure, for the fit or to judge it.
   void add(const MeasuredFigure& measured, bool held_out);
-  // Fits all parameters to the records so far, by up to this many steps.
+  // Fits all parameters to the records so far, by up to this many steps: roughly, with the loss that finds the right
+  // values from afar; thoroughly, then also with the loss that ignores outliers; or after further points.
+  void fit_roughly(int steps);
+  void fit_thoroughly(int steps);
   void fit(int steps) { fit_.improve(steps); }
   // The same from other values; keeps the better fit. Precondition: fit().
   void fit_again(int steps) { improve_from_slower_side(fit_, steps); }
@@ -63,13 +73,16 @@ class Learner {
   double mean_error();
 
   // The first points: candidates of all kinds, at most `most`.
+  // Doubtful: up to `count` points that the fit does not explain, to measure them once more, on another host.
   // Later: up to `count` candidates that are not measured yet, those with the greatest expected gain, then every
   // fifth at random to judge the fit. Empty if no point would gain anything.
   struct Choice {
-    Candidate candidate;
+    Point point;
     bool held_out = false;
+    std::vector<std::string> measured_on{};  // hosts
   };
   std::vector<Choice> first_choices(std::size_t most);
+  std::vector<Choice> doubtful_points(std::size_t count) const;
   std::vector<Choice> next_choices(std::size_t count);
 
   // The last steps, intervals at the final values, and the figures of the rows that judge the fit.
@@ -85,6 +98,7 @@ class Learner {
 
  private:
   std::size_t add_row(const Point& point, const std::string& key, double figure, RowUse use);
+  std::size_t add_point(const MeasuredFigure& measured, RowUse use);
   std::vector<std::size_t> unmeasured() const;
   void simulate_points();
 

@@ -10,6 +10,7 @@ namespace verbscope {
 namespace {
 
 constexpr double kSomeNs = 10;  // offset of times that may be 0, ns
+constexpr double kRounding = 1e-9;
 constexpr bool kInteger = true;
 
 // Not in the table: facts that a host states (PCIe, port, MTU, cores), sizes that verbs programs can read, and
@@ -114,14 +115,17 @@ double coordinate(const FitParameter& parameter, double value) {
 }
 
 double value_at_coordinate(const FitParameter& parameter, double x) {
-  return std::clamp(std::exp(x) - parameter.offset, parameter.low, parameter.high);
+  const double value = std::exp(x) - parameter.offset;
+  const bool nothing = std::abs(value) < kRounding * parameter.offset;  // exp(log(x)) is not exact
+  return nothing ? std::clamp(0.0, parameter.low, parameter.high) : std::clamp(value, parameter.low, parameter.high);
 }
 
 std::vector<FitParameter> parameters_to_learn(const Json& profile) {
   std::vector<FitParameter> out;
   for (const LearnableParameter& each : kLearnable) {
     const Json* const value = number_of(profile, each.name);
-    if (value == nullptr) continue;
+    // 0 below the range says that the adapter has no such part, which another value cannot express.
+    if (value == nullptr || (value->get<double>() == 0 && each.low > 0)) continue;
     out.push_back({.name = std::string(each.name),
                    .start = std::clamp(value->get<double>(), each.low, each.high),
                    .low = each.low,

@@ -66,7 +66,7 @@ bool slows_when_larger(const FitParameter& parameter);
 double coordinate(const FitParameter& parameter, double value);
 double value_at_coordinate(const FitParameter& parameter, double x);
 
-// The learnable parameters that the profile has, which start at the profile's values.
+// The learnable parameters that the profile has and does not switch off, which start at the profile's values.
 std::vector<FitParameter> parameters_to_learn(const Json& profile);
 
 // The value as stored in a profile: a whole number, or five significant digits.

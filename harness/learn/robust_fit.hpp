@@ -1,7 +1,9 @@
 // Fits parameters to measured figures, whose logarithms it compares with those of simulated runs: Levenberg and
 // Marquardt's method (Marquardt, J. SIAM 11, 1963) with a robust loss and simulated derivatives.
 //
-// Simulations are the cost: each row of the Jacobian is simulated once, and again where a step showed that it is wrong.
+// Simulations are the cost: each row of the Jacobian is simulated once, corrected by each step, and simulated again
+// where a step showed that it is wrong, then in the direction of that step. Figures have kinks where one limit takes
+// over from another: a derivative holds on one side only.
 #pragma once
 
 #include <Eigen/Core>
@@ -34,8 +36,9 @@ enum class Loss { squares, huber, cauchy };
 
 struct RobustFitOptions {
   // Standard deviation of the starting values' coordinates: a parameter that the rows do not determine stays at its
-  // start (ridge regression: Hoerl and Kennard, Technometrics 12, 1970).
-  double known_within = 1;
+  // start (ridge regression: Hoerl and Kennard, Technometrics 12, 1970). Half of the parameters of the shipped mlx5
+  // profiles that differ at all differ by less than this.
+  double known_within = 0.5;
   double least_error = 0.01;  // standard deviation of an accurate row, of its logarithm
   double error = 0;           // standard deviation of a row; 0: estimated from the residuals
   Loss loss = Loss::huber;
@@ -44,29 +47,34 @@ struct RobustFitOptions {
 // A candidate has no measured figure yet. A row that is held out judges the fit.
 enum class RowUse { candidate, fitted, held_out };
 
-// The direction in which a parameter is moved: towards a slower machine, or a faster one.
-enum class Side { slower, faster };
-
 class RobustFit {
  public:
   RobustFit(std::vector<FitParameter> parameters, LogFigures figures, const RobustFitOptions& options);
 
   // Adds a row. Parameters that need other properties do not change its figure. Returns its index.
   std::size_t add_row(RowUse use, double log_measured, std::uint32_t properties);
-  // Turns a candidate into a row with a measured figure.
-  void set_measured(std::size_t row, RowUse use, double log_measured);
+  // Turns a candidate into a row with a measured figure, or changes the figure of a row. A confirmed figure was
+  // measured more than once: no loss ignores it.
+  void set_measured(std::size_t row, RowUse use, double log_measured, bool confirmed);
 
+  // How improve() goes on after a step that gains little.
+  enum class Until { little_gained, little_gained_with_fresh_derivatives };
   // Improves the values by up to `steps` steps, until one gains less than half a hundredth of the cost. Returns false
-  // after such a step.
-  bool improve(int steps);
+  // after such a step. Fresh derivatives of all rows cost as much as twenty steps, and find better values.
+  bool improve(int steps, Until until = Until::little_gained);
+  // Tries other sizes of each cache, by factors of two, and keeps the best. A cache that is much too small or too large
+  // has no derivatives.
+  void scan_caches();
+  Loss loss() const { return options_.loss; }
   void set_loss(Loss loss) { options_.loss = loss; }
   // Moves to these coordinates. Returns false, and moves nothing, if many simulations fail there. Precondition:
   // improve().
   bool move_to(const Vector& at);
-  // improve() leaves this parameter as it is, or none.
-  void hold(std::optional<std::size_t> parameter) { held_ = parameter; }
   // What the search minimises, at the present values and with this standard deviation of a row.
   double cost(double scale) const;
+  // The same at other coordinates; infinite if many simulations fail there. Rows that none of the moved parameters
+  // changes are not simulated. Precondition: refresh() at the present values.
+  double cost_at(const Vector& at, double scale);
   // Simulates all derivatives of the fitted rows at the present values again, for the covariance: the smaller one of
   // both directions, because a parameter that limits in one direction only has no value that follows from the rows.
   void refresh();
@@ -85,7 +93,8 @@ class RobustFit {
   const Vector& derivatives(std::size_t row) const { return rows_[row].derivatives; }
   // Simulates the figures of these rows at the present values, unless they are known.
   void simulate(const std::vector<std::size_t>& rows);
-  // Simulates the derivatives of these rows by the parameters for which `wanted` returns true.
+  // Simulates the derivatives of these rows by the parameters for which `wanted` returns true, towards a slower
+  // machine.
   void differentiate(const std::vector<std::size_t>& rows, const std::function<bool(std::size_t)>& wanted);
 
   // The standard deviation of a row: RobustFitOptions::error, or the robust one of the residuals, at least least_error.
@@ -99,29 +108,46 @@ class RobustFit {
  private:
   struct Row {
     RowUse use = RowUse::fitted;
+    bool confirmed = false;  // measured more than once
     double measured = 0, simulated = 0;
     std::uint32_t properties = 0;
     bool has_figure = false, has_derivatives = false;
     double noise = 0;  // difference between simulations with other seeds, of the logarithm
     Vector derivatives{};
+    std::vector<bool> moved_by{};  // by parameter: it changes the figure in one direction at least; refresh()
   };
 
   // A derivative: of a row, by a parameter.
   struct Cell {
     std::size_t row, parameter;
   };
+  using Wanted = std::function<bool(std::size_t)>;  // by parameter
+  // The change of a parameter's coordinate for its derivative: a step in the direction `towards`, or to the other side
+  // if that leaves the range. Whole numbers differ by at least one. Nothing if there is no other value.
+  std::optional<double> neighbour(std::size_t parameter, double towards) const;
+  Vector slower() const;  // the direction of a slower machine, by coordinate
 
   bool counts(const Row& row) const;
-  std::vector<double> slopes(const std::vector<Cell>& cells, Side side);
+  std::vector<double> slopes(const std::vector<Cell>& cells, const Vector& towards);
+  void differentiate(const std::vector<std::size_t>& rows, const Wanted& wanted, const Vector& towards);
   // The variance of a row: that of all rows, and the noise of its simulation.
   double variance(const Row& row, double scale) const;
   // Of the square of its residual.
   double weight(const Row& row, double scale) const;
-  double loss_of(double residual, double variance) const;
+  Loss loss_of(const Row& row) const;
+  double loss_of(const Row& row, double residual, double variance) const;
   void measure_noise(const std::vector<std::size_t>& rows);
-  // The groups whose parameters change the figure of each row, by row and group.
-  std::vector<std::vector<bool>> active_groups(const std::vector<std::size_t>& rows,
-                                               const std::function<bool(std::size_t)>& wanted);
+  // Parameters of a row that are moved together.
+  struct CellSet {
+    std::size_t row = 0;
+    std::vector<std::size_t> parameters{};
+  };
+  // By set: moving all its parameters in the direction `towards` changes the figure of its row.
+  std::vector<bool> any_changes(const std::vector<CellSet>& sets, const Vector& towards);
+  // The derivatives to simulate: those that are known not to be 0, and those of parameters that change something
+  // together with the others of their group. Parameters that slow the machine down are not moved together with
+  // parameters that make it faster.
+  std::vector<Cell> active(const std::vector<std::size_t>& rows, const Wanted& wanted, const Vector& towards);
   bool may_change(const Row& row, std::size_t parameter) const {
     return (parameters_[parameter].needs & ~row.properties) == 0;
   }
@@ -130,11 +156,17 @@ class RobustFit {
   std::vector<double> values_at(const Vector& x) const;
   Vector within_range(Vector x) const;
   std::vector<std::size_t> fitted_rows() const;
-  // By row; 0 for rows that are not fitted. Nothing if many runs fail, which the present values do not.
+  // By row; 0 for rows that are not fitted, NaN if the run failed. Nothing if many runs fail, which the present values
+  // do not.
   std::optional<std::vector<double>> figures_at(const Vector& x);
+  // cost_at() that simulates the rows for which `changes` returns true.
+  double cost_of_changed(const Vector& at, double scale, const std::function<bool(const Row&)>& changes);
   double cost_of(const std::vector<double>& simulated, const Vector& x, double scale) const;
   Vector step(double damping, double scale) const;
   bool try_step(double& damping);
+  // The rows whose change the derivatives do not foretell.
+  std::vector<std::size_t> poor_rows(const Vector& moved, const std::vector<double>& simulated, double line) const;
+  void learn_slope(Row& row, const Vector& moved, double change) const;
   void learn_noise(const Vector& moved, const std::vector<double>& simulated);
   void accept(const Vector& to, const std::vector<double>& simulated);
 
@@ -142,7 +174,6 @@ class RobustFit {
   LogFigures figures_;
   RobustFitOptions options_;
   Vector start_, x_;
-  std::optional<std::size_t> held_;  // parameter that does not move
   std::vector<Row> rows_;
 };
 

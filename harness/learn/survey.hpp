@@ -32,4 +32,7 @@ inline constexpr double kHostsDiffer = 0.06;  // of the logarithm
 Survey survey_of(const std::vector<std::string>& hosts, const std::vector<Candidate>& points,
                  const std::function<std::optional<Record>(const Point&, std::size_t server)>& measure);
 
+// The hosts that differ like this in records of points that several hosts measured as the server.
+std::vector<SlowHost> slow_hosts(const std::vector<Record>& records);
+
 }  // namespace verbscope

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/cli.hpp"
+#include "common/clock.hpp"
 #include "common/error.hpp"
 #include "common/record.hpp"
 #include "common/terminal.hpp"
@@ -222,6 +223,7 @@ int run_with_arguments(Program& program, int argc, char** argv) {
   }
   if (options.out_json && options.out_json_file.empty())
     options.out_json_file = "perftest_out.json";  // perftest's name
+  if (!is_simulated(options.fabric)) TscClock::calibrate();
   return run_points(program, options, table, command_line);
 }
 

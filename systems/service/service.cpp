@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/cli.hpp"
+#include "common/clock.hpp"
 #include "common/error.hpp"
 #include "common/record.hpp"
 #include "common/text.hpp"
@@ -74,6 +75,7 @@ void check(const ServiceOptions& o) {
 // Runs the service and writes its record, also if it fails.
 void run_service(Service& service, ServiceOptions& options, const std::string& hosts, const OptionTable& table,
                  const std::vector<std::string>& command_line) {
+  if (!is_simulated(options.fabric)) TscClock::calibrate();
   RecordSink sink(options.out_json_file);
   const Record record = run_recorded(sink, {options.name, options.fabric, table, command_line}, [&] {
     options.servers = servers_of(service, hosts);

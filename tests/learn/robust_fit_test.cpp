@@ -124,6 +124,67 @@ TEST(RobustFit, StaysWithinTheRange) {
   EXPECT_LE(fit.values()[1], 160);
 }
 
+// Eight rows say 80, three say 150. Cauchy's loss takes the three for outliers, unless each was measured twice.
+TEST(RobustFit, AConfirmedFigureIsNoOutlier) {
+  const auto fitted = [](bool confirmed) {
+    Machine lab;
+    for (int i = 0; i < 11; ++i) lab.longer(1, 0);
+    RobustFit fit({parameter("nic.first_ns", 82)}, lab.simulate(), {.error = 0.05, .loss = Loss::cauchy});
+    for (std::size_t row = 0; row < lab.rows(); ++row) {
+      fit.add_row(RowUse::candidate, 0, kAllProperties);
+      fit.set_measured(row, RowUse::fitted, -std::log(row < 8 ? 80.0 : 150.0), confirmed);
+    }
+    fit.improve(20);
+    return fit.values()[0];
+  };
+  EXPECT_LT(fitted(false), 81.5);
+  EXPECT_GT(fitted(true), 82);
+}
+
+// The simulation of a row fails below 100: what the other rows say counts, and the row has no figure there.
+TEST(RobustFit, ARowWhoseSimulationFailsDoesNotCount) {
+  Machine lab = machine();
+  const LogFigures figures = [&lab](const std::vector<FitTrial>& trials) {
+    std::vector<double> out = lab.figures(trials);
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      if (trials[i].row == 0 && trials[i].values[0] < 100) out[i] = std::nan("");
+    }
+    return out;
+  };
+  RobustFit fit({parameter("nic.first_ns", 140), parameter("nic.second_ns", 150)}, figures, {});
+  for (std::size_t row = 0; row < lab.rows(); ++row)
+    fit.add_row(RowUse::fitted, lab.figure(row, kTrue), kAllProperties);
+  fit.improve(20);
+  EXPECT_NEAR(fit.values()[0], 80, 1);
+  EXPECT_TRUE(std::isnan(fit.residual(0)));
+}
+
+// QPs beyond the size of a cache are four times slower. Near the start no derivative says so.
+TEST(RobustFit, FindsACacheThatIsMuchLarger) {
+  constexpr double kTrueSize = 6000;
+  const auto figure = [](std::size_t row, double size) {
+    return static_cast<double>(row) * 100 > size ? -std::log(4.0) : 0.0;
+  };
+  const LogFigures figures = [&](const std::vector<FitTrial>& trials) {
+    std::vector<double> out;
+    for (const FitTrial& trial : trials) out.push_back(figure(trial.row, trial.values[0]));
+    return out;
+  };
+  RobustFit fit({{.name = "nic.cache_bytes",
+                  .start = 1200,
+                  .low = 100,
+                  .high = 1e6,
+                  .integer = true,
+                  .group = ParameterGroup::caches}},
+                figures, {});
+  for (std::size_t row = 0; row < 20; ++row) fit.add_row(RowUse::fitted, figure(row, kTrueSize), kAllProperties);
+  fit.improve(20);
+  EXPECT_LT(fit.values()[0], 1500);
+  fit.scan_caches();
+  EXPECT_GE(fit.values()[0], 1900);  // the largest of the rows
+  EXPECT_LT(fit.values()[0], 10'000);
+}
+
 // A row that depends on the unknown parameter gains more than one that depends on the known one.
 TEST(Design, ChoosesTheRowOfTheUncertainParameter) {
   Machine lab;

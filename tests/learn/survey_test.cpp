@@ -49,6 +49,34 @@ TEST(Survey, KeepsHostsThatDifferByNoise) {
               testing::IsEmpty());
 }
 
+// Records of `count` points by three hosts, of which the last is slower by this factor.
+std::vector<Record> records(int count, double factor) {
+  std::vector<Record> out;
+  for (const Candidate& each : points(count)) {
+    for (const char* host : {"a", "b", "c"}) {
+      Record record;
+      record.benchmark = each.point.benchmark;
+      record.config["point"] = {{"params", {{"size", each.point.place}}}};
+      record.result["rate_mops"] = host == std::string("c") ? 10 * factor : 10;
+      record.environment["harness"] = {{"server", host}};
+      out.push_back(std::move(record));
+    }
+  }
+  return out;
+}
+
+TEST(SlowHosts, AreFoundInRecords) {
+  const std::vector<SlowHost> found = slow_hosts(records(2, 0.7));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].name, "c");
+  EXPECT_EQ(found[0].points, 2u);
+}
+
+TEST(SlowHosts, NeedTwoDifferentPoints) {
+  EXPECT_THAT(slow_hosts(records(1, 0.7)), testing::IsEmpty());
+  EXPECT_THAT(slow_hosts(records(2, 0.97)), testing::IsEmpty());
+}
+
 TEST(Survey, EndsWhenInterrupted) {
   EXPECT_TRUE(
       survey_of({"a"}, points(1), [](const Point&, std::size_t) { return std::optional<Record>(); }).interrupted);

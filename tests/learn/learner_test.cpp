@@ -1,0 +1,55 @@
+// Figures of points that were measured several times, and the parameters of a profile.
+#include "harness/learn/learner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "common/files.hpp"
+#include "common/paths.hpp"
+
+namespace verbscope {
+namespace {
+
+std::vector<MeasuredFigure> figures(const std::string& key, const std::vector<double>& values) {
+  std::vector<MeasuredFigure> out;
+  for (const double value : values) out.push_back({.point = {}, .key = key, .figure = value, .server = "host"});
+  return out;
+}
+
+TEST(UsualFigure, IsTheMeanOfTwoThatAgree) {
+  EXPECT_DOUBLE_EQ(usual_figure(figures("rate_mops", {10, 10.2})), 10.1);
+}
+
+TEST(UsualFigure, IsTheFasterOneOfTwoThatDiffer) {
+  EXPECT_DOUBLE_EQ(usual_figure(figures("rate_mops", {6, 10})), 10);
+  EXPECT_DOUBLE_EQ(usual_figure(figures("lat_mean_ns", {2000, 1500})), 1500);
+}
+
+TEST(UsualFigure, IsTheMedianOfThree) {
+  EXPECT_DOUBLE_EQ(usual_figure(figures("rate_mops", {10.1, 4, 10})), 10);
+}
+
+bool is_learned(const std::string& cluster, const std::string& name) {
+  const auto parameters = parameters_to_learn(read_json_file(find_config("clusters", cluster)));
+  return std::ranges::any_of(parameters, [&](const FitParameter& each) { return each.name == name; });
+}
+
+// 0 bytes in cx5-100g: responders share the cache of requesters.
+TEST(ParametersToLearn, LeavesOutAPartThatTheAdapterDoesNotHave) {
+  EXPECT_TRUE(is_learned("cib", "nic.qp_responder_context_cache_bytes"));
+  EXPECT_FALSE(is_learned("cx5-100g", "nic.qp_responder_context_cache_bytes"));
+  EXPECT_TRUE(is_learned("cx5-100g", "nic.qp_context_cache_bytes"));
+}
+
+// Parameters that may be 0 have an offset in the fit.
+TEST(ParametersToLearn, KeepsATimeOfNothing) {
+  for (const FitParameter& each : parameters_to_learn(read_json_file(find_config("clusters", "cib")))) {
+    EXPECT_EQ(rounded_value(each, value_at_coordinate(each, coordinate(each, each.start))),
+              rounded_value(each, each.start))
+        << each.name;
+  }
+}
+
+}  // namespace
+}  // namespace verbscope
