@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "analysis/points.hpp"
@@ -52,22 +53,21 @@ Learned learned_by(const Learner& learner) {
   std::map<std::string, std::vector<double>> by_kind;
   std::vector<double> all;
   for (const LearnedPoint& point : learner.points()) {
-    const double off = percent_off(fit, point.row);
-    if (fit.use(point.row) == RowUse::held_out) {
-      ++out.held_out;
+    const double off = percent_off(fit, point.row), size = std::abs(fit.residual(point.row));
+    const bool judges = fit.use(point.row) == RowUse::held_out, failed = !std::isfinite(off);
+    ++(judges ? out.held_out : out.fitted);
+    if (judges && !failed) {
       by_kind[point.kind].push_back(off);
       all.push_back(off);
-      continue;
-    }
-    ++out.fitted;
-    const double size = std::abs(fit.residual(point.row));
-    if (!(size <= std::max(kLeastUnexplained, kUnexplained * fit.scale())))
+    } else if (failed || size > std::max(kLeastUnexplained, kUnexplained * fit.scale())) {
       out.unexplained.push_back({.point = &point, .error_percent = off});
+    }
   }
   for (const auto& [kind, errors] : by_kind) out.errors.push_back(kind_error(kind, errors));
   if (!all.empty()) out.errors.push_back(kind_error("all", all));
-  std::ranges::sort(out.unexplained, std::greater(),
-                    [](const Unexplained& each) { return std::abs(each.error_percent); });
+  std::ranges::sort(out.unexplained, std::greater(), [](const Unexplained& each) {
+    return std::isfinite(each.error_percent) ? std::abs(each.error_percent) : std::numeric_limits<double>::infinity();
+  });
   return out;
 }
 

@@ -23,10 +23,10 @@ struct KindError {
   double median = 0, percentile_90 = 0;
 };
 
-// A fitted point whose simulated figure is off by more than the others.
+// A fitted point whose simulated figure is off by more than the others, or any point whose simulation failed.
 struct Unexplained {
   const LearnedPoint* point = nullptr;
-  double error_percent = 0;  // simulated / measured
+  double error_percent = 0;  // simulated / measured; NaN if the simulation failed
 };
 
 struct Learned {
