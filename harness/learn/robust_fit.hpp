@@ -39,8 +39,8 @@ struct RobustFitOptions {
   // start (ridge regression: Hoerl and Kennard, Technometrics 12, 1970). Half of the parameters of the shipped mlx5
   // profiles that differ at all differ by less than this.
   double known_within = 0.5;
-  double least_error = 0.01;  // standard deviation of an accurate row, of its logarithm
-  double error = 0;           // standard deviation of a row; 0: estimated from the residuals
+  double least_error = 0.003;  // standard deviation of an accurate row, of its logarithm
+  double error = 0;            // standard deviation of a row; 0: estimated from the residuals
   Loss loss = Loss::huber;
 };
 

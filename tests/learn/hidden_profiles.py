@@ -94,7 +94,7 @@ def learn_one(programs, folder, seed, options):
     measured = sum(float(json.loads(line)["result"].get("window_s") or 0) for line in open(learned.with_suffix(".jsonl")))
     rows = compare_parameters(profile, result)
     errors = configuration_errors(programs, hidden, learned, profile["host"]["cores"]["value"], seed, options.configurations)
-    good = sum(abs(ours / true - 1) <= WITHIN for _, true, ours, _ in rows)
+    good = sum(abs(ours - true) <= WITHIN * true for _, true, ours, _ in rows)
     inside = sum(low <= true <= high for _, true, _, (low, high) in rows)
     sizes = [error for error, _ in errors]
     median, nine = statistics.median(sizes), sizes[math.ceil(len(sizes) * 0.9) - 1]
@@ -104,7 +104,7 @@ def learn_one(programs, folder, seed, options):
           f"left out: {result['learned']['hosts_left_out']}", flush=True)
     if options.verbose:
         for name, true, ours, (low, high) in rows:
-            mark = ("" if abs(ours / true - 1) <= WITHIN else " OFF") + ("" if low <= true <= high else " OUTSIDE")
+            mark = ("" if abs(ours - true) <= WITHIN * true else " OFF") + ("" if low <= true <= high else " OUTSIDE")
             print(f"    {name:38} {true:10.4g} {ours:10.4g} [{low:.4g}, {high:.4g}]{mark}")
         for error, words in errors[-8:]:
             print(f"    {error:5.1f} %  {' '.join(map(str, words))}", flush=True)
