@@ -49,7 +49,7 @@ TEST(Survey, KeepsHostsThatDifferByNoise) {
               testing::IsEmpty());
 }
 
-// Records of `count` points by three hosts, of which the last is slower by this factor.
+// Three hosts measure `count` points. The rates of the last host are multiplied by `factor`.
 std::vector<Record> records(int count, double factor) {
   std::vector<Record> out;
   for (const Candidate& each : points(count)) {
