@@ -1,34 +1,16 @@
 // Fits parameters to measured figures, whose logarithms it compares with those of simulated runs: Levenberg and
 // Marquardt's method (Marquardt, J. SIAM 11, 1963) with a robust loss and simulated derivatives.
-//
-// Simulations are the cost: each row of the Jacobian is simulated once, corrected by each step, and simulated again
-// where a step showed that it is wrong, then in the direction of that step. Figures have kinks where one limit takes
-// over from another: a derivative holds on one side only.
 #pragma once
 
-#include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "harness/learn/parameters.hpp"
+#include "harness/learn/linear_rows.hpp"
 
 namespace verbscope {
-
-using Vector = Eigen::VectorXd;
-using Matrix = Eigen::MatrixXd;
-
-// One figure to simulate: row `row` with these parameter values.
-struct FitTrial {
-  std::vector<double> values;
-  std::size_t row = 0;
-  std::uint64_t seed = 1;  // of the simulation
-};
-
-// Returns the logarithm of the figure of each trial; NaN if its run failed.
-using LogFigures = std::function<std::vector<double>(const std::vector<FitTrial>&)>;
 
 // What a residual costs. Huber's loss has one minimum, so that rows that disagree with a wrong start still pull;
 // Cauchy's ignores outliers, for values that are nearly right.
@@ -74,28 +56,29 @@ class RobustFit {
   double cost(double scale) const;
   // The same at other coordinates; infinite if many simulations fail there. Rows that none of the moved parameters
   // changes are not simulated. Precondition: refresh() at the present values.
-  double cost_at(const Vector& at, double scale);
-  // Simulates all derivatives of the fitted rows at the present values again, for the covariance: the smaller one of
-  // both directions, because a parameter that limits in one direction only has no value that follows from the rows.
-  void refresh();
+  double cost_at(const Vector& at, double scale) const;
+  // Simulates all derivatives of the fitted rows at the present values again, for the covariance (LinearRows::refresh).
+  void refresh() { linear_.refresh(fitted_rows()); }
 
-  const std::vector<FitParameter>& parameters() const { return parameters_; }
-  std::vector<double> values() const { return values_at(x_); }
+  const std::vector<FitParameter>& parameters() const { return linear_.parameters(); }
+  std::vector<double> values() const { return linear_.values_at(coordinates()); }
 
   std::size_t rows() const { return rows_.size(); }
   RowUse use(std::size_t row) const { return rows_[row].use; }
   double measured(std::size_t row) const { return rows_[row].measured; }
   // The logarithm of the simulated figure; NaN if the run failed. Precondition: simulate() at the present values, for
   // rows that are not fitted.
-  double simulated(std::size_t row) const { return rows_[row].simulated; }
-  double residual(std::size_t row) const { return rows_[row].measured - rows_[row].simulated; }
+  double simulated(std::size_t row) const { return linear_[row].simulated; }
+  double residual(std::size_t row) const { return measured(row) - simulated(row); }
   // By coordinate. Precondition: they were simulated, as for each fitted row.
-  const Vector& derivatives(std::size_t row) const { return rows_[row].derivatives; }
+  const Vector& derivatives(std::size_t row) const { return linear_[row].derivatives; }
   // Simulates the figures of these rows at the present values, unless they are known.
-  void simulate(const std::vector<std::size_t>& rows);
+  void simulate(const std::vector<std::size_t>& rows) { linear_.simulate(rows); }
   // Simulates the derivatives of these rows by the parameters for which `wanted` returns true, towards a slower
   // machine.
-  void differentiate(const std::vector<std::size_t>& rows, const std::function<bool(std::size_t)>& wanted);
+  void differentiate(const std::vector<std::size_t>& rows, const LinearRows::Wanted& wanted) {
+    linear_.differentiate(rows, wanted);
+  }
 
   // The standard deviation of a row: RobustFitOptions::error, or the robust one of the residuals, at least least_error.
   // A residual counts for more if its row determines parameters (leverage: Cook and Weisberg, Residuals and Influence
@@ -103,78 +86,41 @@ class RobustFit {
   double scale() const;
   // The covariance of the coordinates, from the fitted rows and the starting values.
   Matrix covariance() const;
-  const Vector& coordinates() const { return x_; }
+  const Vector& coordinates() const { return linear_.coordinates(); }
 
  private:
   struct Row {
     RowUse use = RowUse::fitted;
     bool confirmed = false;  // measured more than once
-    double measured = 0, simulated = 0;
-    std::uint32_t properties = 0;
-    bool has_figure = false, has_derivatives = false;
-    double noise = 0;  // difference between simulations with other seeds, of the logarithm
-    Vector derivatives{};
-    std::vector<bool> moved_by{};  // by parameter: it changes the figure in one direction at least; refresh()
+    double measured = 0;
   };
 
-  // A derivative: of a row, by a parameter.
-  struct Cell {
-    std::size_t row, parameter;
-  };
-  using Wanted = std::function<bool(std::size_t)>;  // by parameter
-  // The change of a parameter's coordinate for its derivative: a step in the direction `towards`, or to the other side
-  // if that leaves the range. Whole numbers differ by at least one. Nothing if there is no other value.
-  std::optional<double> neighbour(std::size_t parameter, double towards) const;
-  Vector slower() const;  // the direction of a slower machine, by coordinate
-
-  bool counts(const Row& row) const;
-  std::vector<double> slopes(const std::vector<Cell>& cells, const Vector& towards);
-  void differentiate(const std::vector<std::size_t>& rows, const Wanted& wanted, const Vector& towards);
+  bool counts(std::size_t row) const;
   // The variance of a row: that of all rows, and the noise of its simulation.
-  double variance(const Row& row, double scale) const;
+  double variance(std::size_t row, double scale) const;
   // Of the square of its residual.
-  double weight(const Row& row, double scale) const;
-  Loss loss_of(const Row& row) const;
-  double loss_of(const Row& row, double residual, double variance) const;
-  void measure_noise(const std::vector<std::size_t>& rows);
-  // Parameters of a row that are moved together.
-  struct CellSet {
-    std::size_t row = 0;
-    std::vector<std::size_t> parameters{};
-  };
-  // By set: moving all its parameters in the direction `towards` changes the figure of its row.
-  std::vector<bool> any_changes(const std::vector<CellSet>& sets, const Vector& towards);
-  // The derivatives to simulate: those that are known not to be 0, and those of parameters that change something
-  // together with the others of their group. Parameters that slow the machine down are not moved together with
-  // parameters that make it faster.
-  std::vector<Cell> active(const std::vector<std::size_t>& rows, const Wanted& wanted, const Vector& towards);
-  bool may_change(const Row& row, std::size_t parameter) const {
-    return (parameters_[parameter].needs & ~row.properties) == 0;
-  }
+  double weight(std::size_t row, double scale) const;
+  Loss loss_of(std::size_t row) const;
+  double loss_of(std::size_t row, double residual, double variance) const;
   Matrix information(double scale) const;
   Matrix covariance(double scale) const;
-  std::vector<double> values_at(const Vector& x) const;
-  Vector within_range(Vector x) const;
   std::vector<std::size_t> fitted_rows() const;
-  // By row; 0 for rows that are not fitted, NaN if the run failed. Nothing if many runs fail, which the present values
-  // do not.
-  std::optional<std::vector<double>> figures_at(const Vector& x);
+  std::vector<std::size_t> counted_rows() const;
+  // The figures of the fitted rows. Nothing if many runs fail, which the present values do not.
+  std::optional<std::vector<double>> figures_at(const Vector& x) const;
+  bool too_many_fail(const std::vector<std::size_t>& rows, const std::vector<double>& figures) const;
   // cost_at() that simulates the rows for which `changes` returns true.
-  double cost_of_changed(const Vector& at, double scale, const std::function<bool(const Row&)>& changes);
+  double cost_of_changed(const Vector& at, double scale, const std::function<bool(std::size_t)>& changes) const;
   double cost_of(const std::vector<double>& simulated, const Vector& x, double scale) const;
   Vector step(double damping, double scale) const;
   bool try_step(double& damping);
-  // The rows whose change the derivatives do not foretell.
   std::vector<std::size_t> poor_rows(const Vector& moved, const std::vector<double>& simulated, double line) const;
-  void learn_slope(Row& row, const Vector& moved, double change) const;
-  void learn_noise(const Vector& moved, const std::vector<double>& simulated);
   void accept(const Vector& to, const std::vector<double>& simulated);
 
-  std::vector<FitParameter> parameters_;
-  LogFigures figures_;
+  LinearRows linear_;
   RobustFitOptions options_;
-  Vector start_, x_;
-  std::vector<Row> rows_;
+  Vector start_;
+  std::vector<Row> rows_;  // as in linear_
 };
 
 }  // namespace verbscope
