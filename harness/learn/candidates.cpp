@@ -330,6 +330,10 @@ std::uint32_t properties_of(const Point& point, const CandidateFacts& facts) {
   return out;
 }
 
+bool same_point(const Point& a, const Point& b) {
+  return a.benchmark == b.benchmark && a.params == b.params;
+}
+
 std::string figure_key(const Record& record) {
   if (record.benchmark != "verb_latency") return "rate_mops";
   return number_at(record.result, "lat_mean_ns") ? "lat_mean_ns" : "lat_p50_ns";

@@ -29,6 +29,9 @@ std::vector<Candidate> candidate_points(const CandidateFacts& facts);
 // A few points of different limits, to compare hosts with each other and profiles with the cluster.
 std::vector<Candidate> survey_points(const CandidateFacts& facts);
 
+// The same benchmark and options.
+bool same_point(const Point& a, const Point& b);
+
 // The kind of any record, from its benchmark and options.
 std::string kind_of(const Point& point);
 

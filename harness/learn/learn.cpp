@@ -116,10 +116,7 @@ class Learning {
 
   int from_records() {
     ToldFacts told;
-    leave_out(slow_hosts(options_.records));
     std::vector<MeasuredFigure> figures = figures_of(options_.records);
-    std::erase_if(figures,
-                  [&](const MeasuredFigure& each) { return std::ranges::find(slow_, each.server) != slow_.end(); });
     if (!options_.rows.empty()) {
       told = told_by_profile(read_json_file(find_config("clusters", options_.cluster)), options_.cluster);
       for (MeasuredFigure& each : row_figures()) figures.push_back(std::move(each));
@@ -127,6 +124,9 @@ class Learning {
     for (const Record& record : options_.records) {
       if (told.values.empty()) told = told_by_record(record);
     }
+    leave_out(slow_hosts(figures, survey_points(candidate_facts(told))));
+    std::erase_if(figures,
+                  [&](const MeasuredFigure& each) { return std::ranges::find(slow_, each.server) != slow_.end(); });
     if (figures.size() < kFewestFigures) {
       fail("{}: {} records with a rate or latency, expected at least {}", options_.given, figures.size(),
            kFewestFigures);

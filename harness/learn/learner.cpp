@@ -50,10 +50,6 @@ LogFigures figures_of(SimulatedFigures& simulated) {
   return [&simulated](const std::vector<FitTrial>& trials) { return simulated.log_figures(trials); };
 }
 
-bool same_point(const Point& a, const Point& b) {
-  return a.benchmark == b.benchmark && a.params == b.params;
-}
-
 // The median of |log error| of a profile on these figures.
 double error_of(const Json& profile, const std::vector<MeasuredFigure>& measured, const CandidateFacts& facts,
                 LearnPrograms& programs, std::size_t jobs, StopSource* stop) {

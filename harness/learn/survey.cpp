@@ -4,9 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <set>
 
-#include "analysis/points.hpp"
 #include "common/error.hpp"
 #include "harness/sweep/progress.hpp"
 
@@ -15,11 +13,9 @@ namespace {
 
 constexpr std::size_t kDifferentPoints = 2;
 
-// log(figure), larger is faster. Nothing if the point failed.
-std::optional<double> speed_of(const Record& record) {
-  const std::optional<double> figure = measured_value(record);
-  if (!figure) return std::nullopt;
-  return figure_key(record) == "rate_mops" ? std::log(*figure) : -std::log(*figure);
+// log(figure), larger is faster.
+double speed_of(double figure, const std::string& key) {
+  return key == "rate_mops" ? std::log(figure) : -std::log(figure);
 }
 
 // The usual speed of a point: the second fastest of more than two hosts, the faster one of two. Disturbances make a
@@ -32,15 +28,15 @@ double usual_speed(std::vector<double> speeds) {
 // Figures of several hosts at the same points.
 class HostComparison {
  public:
-  // Host and point are numbers or names of the caller.
-  void add(const std::string& host, const std::string& point, const Record& record, const Point& of) {
-    const auto speed = speed_of(record);
-    if (speed) points_[point].push_back({.host = host, .speed = *speed, .point = of});
+  // `number` tells the points apart. The first figure of a host at a point counts.
+  void add(std::size_t number, const Point& point, const std::string& host, double speed) {
+    std::vector<Figure>& figures = points_[number];
+    if (std::ranges::find(figures, host, &Figure::host) == figures.end()) figures.push_back({host, speed, point});
   }
 
   std::vector<SlowHost> slow() const {
     std::map<std::string, SlowHost> found;
-    for (const auto& [name, figures] : points_) {
+    for (const auto& [number, figures] : points_) {
       std::vector<double> speeds;
       for (const Figure& each : figures) speeds.push_back(each.speed);
       for (const Figure& each : figures) {
@@ -67,7 +63,7 @@ class HostComparison {
     double speed;
     Point point;
   };
-  std::map<std::string, std::vector<Figure>> points_;
+  std::map<std::size_t, std::vector<Figure>> points_;
 };
 
 bool is_slow(const std::vector<SlowHost>& slow, const std::string& host) {
@@ -76,16 +72,13 @@ bool is_slow(const std::vector<SlowHost>& slow, const std::string& host) {
 
 }  // namespace
 
-std::vector<SlowHost> slow_hosts(const std::vector<Record>& records) {
+std::vector<SlowHost> slow_hosts(const std::vector<MeasuredFigure>& figures, const std::vector<Candidate>& points) {
   HostComparison comparison;
-  std::map<std::string, std::set<std::string>> hosts;  // by point: one figure of each host counts
-  for (const Record& record : records) {
-    const Json* const params = value_at(record.config, "point.params");
-    const std::string host = harness_text(record, "server");
-    if (params == nullptr || host.empty()) continue;
-    const Point point{.benchmark = record.benchmark, .params = *params};
-    const std::string name = record.benchmark + " " + dump_json(*params);
-    if (hosts[name].insert(host).second) comparison.add(host, name, record, point);
+  for (const MeasuredFigure& each : figures) {
+    for (std::size_t i = 0; i < points.size() && !each.server.empty(); ++i) {
+      if (same_point(points[i].point, each.point))
+        comparison.add(i, each.point, each.server, speed_of(each.figure, each.key));
+    }
   }
   return comparison.slow();
 }
@@ -100,7 +93,8 @@ Survey survey_of(const std::vector<std::string>& hosts, const std::vector<Candid
       const std::optional<Record> record = measure(points[i].point, host);
       if (!record) return {.records = {}, .good = {}, .slow = {}, .interrupted = true};
       records[host].push_back(*record);
-      comparison.add(hosts[host], fmt::format("{}", i), *record, points[i].point);
+      if (const auto figure = measured_value(*record))
+        comparison.add(i, points[i].point, hosts[host], speed_of(*figure, figure_key(*record)));
     }
   }
   out.slow = comparison.slow();

@@ -9,6 +9,7 @@
 
 #include "common/record.hpp"
 #include "harness/learn/candidates.hpp"
+#include "harness/learn/learner.hpp"
 
 namespace verbscope {
 
@@ -32,7 +33,8 @@ inline constexpr double kHostsDiffer = 0.06;  // of the logarithm
 Survey survey_of(const std::vector<std::string>& hosts, const std::vector<Candidate>& points,
                  const std::function<std::optional<Record>(const Point&, std::size_t server)>& measure);
 
-// The hosts that differ like this in records of points that several hosts measured as the server.
-std::vector<SlowHost> slow_hosts(const std::vector<Record>& records);
+// The hosts that differ like this in figures that exist. Other points do not count: they were measured on two hosts
+// because one figure was disturbed.
+std::vector<SlowHost> slow_hosts(const std::vector<MeasuredFigure>& figures, const std::vector<Candidate>& points);
 
 }  // namespace verbscope

@@ -49,32 +49,41 @@ TEST(Survey, KeepsHostsThatDifferByNoise) {
               testing::IsEmpty());
 }
 
-// Three hosts measure `count` points. The rates of the last host are multiplied by `factor`.
-std::vector<Record> records(int count, double factor) {
-  std::vector<Record> out;
-  for (const Candidate& each : points(count)) {
+Point point_of(int size) {
+  return {.benchmark = "write_rate", .params = {{"size", size}}};
+}
+
+// Three hosts measure the points of these sizes. The rates of the last host are multiplied by `factor`.
+std::vector<MeasuredFigure> figures(const std::vector<int>& sizes, double factor) {
+  std::vector<MeasuredFigure> out;
+  for (const int size : sizes) {
     for (const char* host : {"a", "b", "c"}) {
-      Record record;
-      record.benchmark = each.point.benchmark;
-      record.config["point"] = {{"params", {{"size", each.point.place}}}};
-      record.result["rate_mops"] = host == std::string("c") ? 10 * factor : 10;
-      record.environment["harness"] = {{"server", host}};
-      out.push_back(std::move(record));
+      const double rate = host == std::string("c") ? 10 * factor : 10;
+      out.push_back({.point = point_of(size), .key = "rate_mops", .figure = rate, .server = host});
     }
   }
   return out;
 }
 
-TEST(SlowHosts, AreFoundInRecords) {
-  const std::vector<SlowHost> found = slow_hosts(records(2, 0.7));
+std::vector<SlowHost> slow_among(const std::vector<MeasuredFigure>& figures) {
+  return slow_hosts(figures, {{.point = point_of(16), .kind = ""}, {.point = point_of(32), .kind = ""}});
+}
+
+TEST(SlowHosts, AreFoundInFiguresOfTheSurvey) {
+  const std::vector<SlowHost> found = slow_among(figures({16, 32}, 0.7));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].name, "c");
   EXPECT_EQ(found[0].points, 2u);
 }
 
 TEST(SlowHosts, NeedTwoDifferentPoints) {
-  EXPECT_THAT(slow_hosts(records(1, 0.7)), testing::IsEmpty());
-  EXPECT_THAT(slow_hosts(records(2, 0.97)), testing::IsEmpty());
+  EXPECT_THAT(slow_among(figures({16}, 0.7)), testing::IsEmpty());
+  EXPECT_THAT(slow_among(figures({16, 32}, 0.97)), testing::IsEmpty());
+}
+
+// Doubtful points are measured on a second host: a host with two disturbed figures is no slow host.
+TEST(SlowHosts, OtherPointsDoNotCount) {
+  EXPECT_THAT(slow_among(figures({64, 128, 256}, 0.7)), testing::IsEmpty());
 }
 
 TEST(Survey, EndsWhenInterrupted) {
