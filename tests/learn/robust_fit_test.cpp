@@ -129,7 +129,8 @@ TEST(RobustFit, AConfirmedFigureIsNoOutlier) {
   const auto fitted = [](bool confirmed) {
     Machine lab;
     for (int i = 0; i < 11; ++i) lab.longer(1, 0);
-    RobustFit fit({parameter("nic.first_ns", 82)}, lab.simulate(), {.error = 0.05, .loss = Loss::cauchy});
+    RobustFit fit({parameter("nic.first_ns", 82), parameter("nic.second_ns", 150)}, lab.simulate(),
+                  {.error = 0.05, .loss = Loss::cauchy});
     for (std::size_t row = 0; row < lab.rows(); ++row) {
       fit.add_row(RowUse::candidate, 0, kAllProperties);
       fit.set_measured(row, RowUse::fitted, -std::log(row < 8 ? 80.0 : 150.0), confirmed);
