@@ -258,7 +258,7 @@ class Learning {
     return out;
   }
 
-  // The rows of the cluster that one run measures, whose value counts as it is.
+  // The rows of the cluster that one run measures.
   std::vector<MeasuredFigure> row_figures() {
     std::vector<EvidenceRow> rows = evidence_of_file(options_.rows);
     Programs programs(programs_.folder());
@@ -266,12 +266,13 @@ class Learning {
     std::vector<MeasuredFigure> out;
     for (const EvidenceRow& row : rows) {
       const PublishedPoint& point = row.point;
-      if (!row.not_run.empty() || row.by_shape || point.cluster != options_.cluster || !point.profile.empty()) continue;
+      if (!row.not_run.empty() || point.cluster != options_.cluster || !point.profile.empty()) continue;
       if (point.comparison != Comparison::equals || !point.single()) continue;
       out.push_back({.point = {.benchmark = point.run.benchmark, .params = point.run.params()},
                      .key = point.run.result_key,
                      .figure = point.value,
-                     .server = {}});
+                     .server = {},
+                     .group = row.by_shape ? shape_group(row) : ""});
     }
     return out;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <random>
 
 #include "analysis/points.hpp"
@@ -26,6 +28,7 @@ constexpr std::size_t kMostMeasurements = 3;
 constexpr std::size_t kStarts = 2;
 // A round differentiates at most this many candidates.
 constexpr std::size_t kScreened = 100;
+const double kFailed = std::log(10.0);  // error of a profile with which the run of a point fails
 
 double middle_of(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -50,19 +53,34 @@ LogFigures figures_of(SimulatedFigures& simulated) {
   return [&simulated](const std::vector<FitTrial>& trials) { return simulated.log_figures(trials); };
 }
 
-// The median of |log error| of a profile on these figures.
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The median of |log error| of a profile on these figures. Figures of a group are compared with their mean.
 double error_of(const Json& profile, const std::vector<MeasuredFigure>& measured, const CandidateFacts& facts,
                 LearnPrograms& programs, std::size_t jobs, StopSource* stop) {
   SimulatedFigures simulated(profile, {}, programs, jobs, stop);
   std::vector<FitTrial> trials;
-  std::vector<double> errors;
   for (const MeasuredFigure& each : measured) {
     simulated.add(each.point, each.key, each.figure, properties_of(each.point, facts));
     trials.push_back({.values = {}, .row = trials.size()});
   }
   const std::vector<double> ours = simulated.log_figures(trials);
+  std::vector<double> errors;
+  std::map<std::string, std::vector<double>> groups;
   for (std::size_t i = 0; i < ours.size(); ++i) {
-    errors.push_back(std::isfinite(ours[i]) ? std::abs(ours[i] - std::log(measured[i].figure)) : std::log(10));
+    const double error = ours[i] - std::log(measured[i].figure);
+    if (!std::isfinite(error))
+      errors.push_back(kFailed);
+    else if (measured[i].group.empty())
+      errors.push_back(std::abs(error));
+    else
+      groups[measured[i].group].push_back(error);
+  }
+  for (const auto& [name, of_group] : groups) {
+    const double mean = mean_of(of_group);
+    for (const double error : of_group) errors.push_back(std::abs(error - mean));
   }
   return middle_of(std::move(errors));
 }
@@ -139,17 +157,26 @@ std::size_t Learner::add_point(const MeasuredFigure& measured, RowUse use) {
 void Learner::add(const MeasuredFigure& measured, bool held_out) {
   const RowUse use = held_out ? RowUse::held_out : RowUse::fitted;
   const auto is_it = [&](const LearnedPoint& each) {
-    return same_point(each.point, measured.point) && each.measured.front().key == measured.key;
+    const MeasuredFigure& first = each.measured.front();
+    return same_point(each.point, measured.point) && first.key == measured.key && first.group == measured.group;
   };
   auto found = std::ranges::find_if(points_, is_it);
   if (found == points_.end()) {
     const std::size_t row = add_point(measured, use);
     found = points_.insert(found, {measured.point, {}, kind_of(measured.point), row});
     fit_.set_measured(row, use, 0, false);
+    if (!measured.group.empty()) fit_.set_group(row, group_number(measured.group));
   }
   found->measured.push_back(measured);
   fit_.set_measured(found->row, fit_.use(found->row), std::log(usual_figure(found->measured)),
                     found->measured.size() > 1);
+}
+
+std::size_t Learner::group_number(const std::string& group) {
+  const auto found = std::ranges::find(groups_, group);
+  const auto number = static_cast<std::size_t>(found - groups_.begin());
+  if (found == groups_.end()) groups_.push_back(group);
+  return number;
 }
 
 void Learner::fit_roughly(int steps) {

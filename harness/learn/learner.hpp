@@ -20,9 +20,10 @@ namespace verbscope {
 // A measured figure and the point that measures it.
 struct MeasuredFigure {
   Point point;
-  std::string key;     // of the figure in the result
-  double figure = 0;   // in its unit
-  std::string server;  // host that was the server; empty if unknown
+  std::string key;      // of the figure in the result
+  double figure = 0;    // in its unit
+  std::string server;   // host that was the server; empty if unknown
+  std::string group{};  // of figures with an unknown common factor; empty: the figure counts as it is
 };
 
 // The figure of a record; nothing if it failed or has none.
@@ -99,6 +100,7 @@ class Learner {
  private:
   std::size_t add_row(const Point& point, const std::string& key, double figure, RowUse use);
   std::size_t add_point(const MeasuredFigure& measured, RowUse use);
+  std::size_t group_number(const std::string& group);
   std::vector<std::size_t> unmeasured() const;
   void simulate_points();
 
@@ -113,6 +115,7 @@ class Learner {
   std::vector<std::optional<std::size_t>> candidate_rows_;  // by candidate
   std::vector<bool> measured_;                              // by candidate
   std::vector<LearnedPoint> points_;
+  std::vector<std::string> groups_;
   std::vector<LearnedInterval> intervals_;
 };
 

@@ -56,6 +56,37 @@ void RobustFit::set_measured(std::size_t row, RowUse use, double log_measured, b
   rows_[row].measured = log_measured;
 }
 
+void RobustFit::set_group(std::size_t row, std::size_t group) {
+  if (group >= groups_.size()) groups_.resize(group + 1);
+  groups_[group].push_back(row);
+  rows_[row].group = group;
+}
+
+std::vector<std::size_t> RobustFit::peers(std::size_t row) const {
+  std::vector<std::size_t> out;
+  if (!rows_[row].group) return out;
+  std::ranges::copy_if(groups_[*rows_[row].group], std::back_inserter(out), [&](std::size_t i) { return counts(i); });
+  return out;
+}
+
+double RobustFit::factor(std::size_t row, const std::vector<double>& simulated) const {
+  const std::vector<std::size_t> group = peers(row);
+  double sum = 0;
+  for (const std::size_t i : group) sum += simulated[i] - measured(i);
+  return group.empty() ? 0 : sum / static_cast<double>(group.size());
+}
+
+double RobustFit::factor(std::size_t row) const {
+  return rows_[row].group ? factor(row, linear_.figures_at(coordinates(), {})) : 0;
+}
+
+Vector RobustFit::derivatives(std::size_t row) const {
+  const std::vector<std::size_t> group = peers(row);
+  Vector out = linear_[row].derivatives;
+  for (const std::size_t i : group) out -= linear_[i].derivatives / static_cast<double>(group.size());
+  return out;
+}
+
 std::vector<std::size_t> RobustFit::fitted_rows() const {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -119,11 +150,12 @@ double RobustFit::cost(double scale) const {
 
 double RobustFit::cost_of(const std::vector<double>& simulated, const Vector& x, double scale) const {
   double sum = options_.known_within > 0 ? ((x - start_) / options_.known_within).squaredNorm() : 0;
-  for (const std::size_t row : counted_rows()) {
-    const double figure =
-        std::isfinite(simulated[row]) ? simulated[row] : linear_[row].simulated;  // a failed run says nothing
-    sum += loss_of(row, measured(row) - figure, variance(row, scale));
+  std::vector<double> figures = simulated;
+  for (std::size_t row = 0; row < figures.size(); ++row) {
+    if (!std::isfinite(figures[row])) figures[row] = linear_[row].simulated;  // a failed run says nothing
   }
+  for (const std::size_t row : counted_rows())
+    sum += loss_of(row, measured(row) + factor(row, figures) - figures[row], variance(row, scale));
   return sum;
 }
 

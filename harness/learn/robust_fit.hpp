@@ -38,6 +38,9 @@ class RobustFit {
   // Turns a candidate into a row with a measured figure, or changes the figure of a row. A confirmed figure was
   // measured more than once: no loss ignores it.
   void set_measured(std::size_t row, RowUse use, double log_measured, bool confirmed);
+  // Makes a row one of a group whose figures have an unknown common factor: only their ratios count. The factor is the
+  // mean of simulated to measured ones over the fitted rows.
+  void set_group(std::size_t row, std::size_t group);
 
   // How improve() goes on after a step that gains little.
   enum class Until { little_gained, little_gained_with_fresh_derivatives };
@@ -69,9 +72,9 @@ class RobustFit {
   // The logarithm of the simulated figure; NaN if the run failed. Precondition: simulate() at the present values, for
   // rows that are not fitted.
   double simulated(std::size_t row) const { return linear_[row].simulated; }
-  double residual(std::size_t row) const { return measured(row) - simulated(row); }
-  // By coordinate. Precondition: they were simulated, as for each fitted row.
-  const Vector& derivatives(std::size_t row) const { return linear_[row].derivatives; }
+  double residual(std::size_t row) const { return measured(row) + factor(row) - simulated(row); }
+  // Of the residual's negative, by coordinate. Precondition: they were simulated, as for each fitted row.
+  Vector derivatives(std::size_t row) const;
   // Simulates the figures of these rows at the present values, unless they are known.
   void simulate(const std::vector<std::size_t>& rows) { linear_.simulate(rows); }
   // Simulates the derivatives of these rows by the parameters for which `wanted` returns true, towards a slower
@@ -93,9 +96,15 @@ class RobustFit {
     RowUse use = RowUse::fitted;
     bool confirmed = false;  // measured more than once
     double measured = 0;
+    std::optional<std::size_t> group{};
   };
 
   bool counts(std::size_t row) const;
+  // The rows of a row's group that count; none if it has no group.
+  std::vector<std::size_t> peers(std::size_t row) const;
+  // The logarithm of the factor of a row's group, with these figures or the present ones; 0 without a group.
+  double factor(std::size_t row, const std::vector<double>& simulated) const;
+  double factor(std::size_t row) const;
   // The variance of a row: that of all rows, and the noise of its simulation.
   double variance(std::size_t row, double scale) const;
   // Of the square of its residual.
@@ -120,7 +129,8 @@ class RobustFit {
   LinearRows linear_;
   RobustFitOptions options_;
   Vector start_;
-  std::vector<Row> rows_;  // as in linear_
+  std::vector<Row> rows_;                         // as in linear_
+  std::vector<std::vector<std::size_t>> groups_;  // their rows
 };
 
 }  // namespace verbscope
