@@ -137,10 +137,11 @@ class Learning {
         drawn.push_back(figures[i]);
       figures = std::move(drawn);
     }
-    announce_fit(figures.size());
     std::vector<MeasuredFigure> some;
     for (const std::size_t i : draw_numbers(figures.size(), kSurveyed, options_.seed)) some.push_back(figures[i]);
     start(told, candidate_facts(told), some);
+    print_format(out_, "{}: {} points, about {} of simulation\n", options_.given, figures.size(),
+                 simulation_text(static_cast<double>(figures.size()), learner().start().seconds));
     const std::vector<std::size_t> judges = draw_numbers(figures.size(), figures.size() / kJudged, options_.seed + 1);
     for (std::size_t i = 0; i < figures.size(); ++i) add(figures[i], std::ranges::binary_search(judges, i));
     fit_starts();
@@ -196,15 +197,13 @@ class Learning {
         std::min(static_cast<double>(options_.points), options_.budget_seconds / lab.seconds_per_point());
     print_format(out_, "{}: up to {:.0f} points, about {} of measuring, then about {} of simulation\n", options_.hosts,
                  points, duration_text(std::chrono::duration<double>(points * lab.seconds_per_point())),
-                 duration_text(std::chrono::duration<double>(points * kRunsPerPoint * kSecondsPerRun /
-                                                             static_cast<double>(jobs_))));
+                 simulation_text(points, kSecondsPerRun));
     if (measure.earlier() > 0) print_format(out_, "{} points are in {} already\n", measure.earlier(), measure_file());
   }
 
-  void announce_fit(std::size_t points) {
-    print_format(out_, "{}: {} points, about {} of simulation\n", options_.given, points,
-                 duration_text(std::chrono::duration<double>(static_cast<double>(points) * kRunsPerPoint *
-                                                             kSecondsPerRun / static_cast<double>(jobs_))));
+  std::string simulation_text(double points, double seconds_per_run) const {
+    return duration_text(
+        std::chrono::duration<double>(points * kRunsPerPoint * seconds_per_run / static_cast<double>(jobs_)));
   }
 
   int software(const Lab& lab, Measurements& measure, const CandidateFacts& facts) {

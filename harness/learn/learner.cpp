@@ -1,6 +1,7 @@
 #include "harness/learn/learner.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -114,7 +115,10 @@ std::vector<StartProfile> nearest_profiles(const std::vector<std::string>& names
     const Json profile = read_json_file(find_config("clusters", name));
     if (!same_kind(profile, told)) continue;
     StartProfile candidate{.name = name, .profile = with_told(profile, told)};
+    const auto begin = std::chrono::steady_clock::now();
     candidate.error = error_of(candidate.profile, measured, facts, programs, jobs, stop);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    candidate.seconds = took.count() * static_cast<double>(jobs) / static_cast<double>(measured.size());
     out.push_back(std::move(candidate));
   }
   if (out.empty()) {
@@ -168,8 +172,22 @@ void Learner::add(const MeasuredFigure& measured, bool held_out) {
     if (!measured.group.empty()) fit_.set_group(row, group_number(measured.group));
   }
   found->measured.push_back(measured);
-  fit_.set_measured(found->row, fit_.use(found->row), std::log(usual_figure(found->measured)),
-                    found->measured.size() > 1);
+  set_measured(*found);
+}
+
+void Learner::set_measured(const LearnedPoint& point) {
+  fit_.set_measured(point.row, fit_.use(point.row), std::log(usual_figure(point.measured)) - point.correction,
+                    point.measured.size() > 1);
+}
+
+void Learner::correct_short_intervals() {
+  fit_.simulate(point_rows());
+  const std::vector<double> usual = simulated_->log_figures_of_usual_interval(fit_.values(), point_rows());
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    const double correction = usual[i] - fit_.simulated(points_[i].row);
+    points_[i].correction = std::isfinite(correction) ? correction : 0;
+    set_measured(points_[i]);
+  }
 }
 
 std::size_t Learner::group_number(const std::string& group) {
@@ -189,11 +207,17 @@ void Learner::fit_thoroughly(int steps) {
   fit_.improve(steps, kFresh);
   fit_.scan_caches();
   fit_.set_loss(Loss::cauchy);
+  correct_short_intervals();
+  fit_.improve(steps);
+}
+
+void Learner::fit(int steps) {
+  correct_short_intervals();
   fit_.improve(steps);
 }
 
 double Learner::mean_error() {
-  simulate_points();
+  fit_.simulate(point_rows());
   double sum = 0;
   for (const LearnedPoint& point : points_) {
     const double error = std::abs(fit_.residual(point.row));
@@ -202,10 +226,10 @@ double Learner::mean_error() {
   return points_.empty() ? 0 : sum / static_cast<double>(points_.size());
 }
 
-void Learner::simulate_points() {
-  std::vector<std::size_t> rows;
-  for (const LearnedPoint& point : points_) rows.push_back(point.row);
-  fit_.simulate(rows);
+std::vector<std::size_t> Learner::point_rows() const {
+  std::vector<std::size_t> out;
+  for (const LearnedPoint& point : points_) out.push_back(point.row);
+  return out;
 }
 
 std::vector<Learner::Choice> Learner::first_choices(std::size_t most) {
@@ -274,10 +298,11 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
 }
 
 void Learner::finish() {
+  correct_short_intervals();
   fit_.improve(kLastSteps, kFresh);
   fit_.refresh();
   intervals_ = profile_intervals(fit_);
-  simulate_points();
+  fit_.simulate(point_rows());
 }
 
 Json Learner::profile() const {

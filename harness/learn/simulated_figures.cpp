@@ -38,14 +38,18 @@ std::optional<std::uint64_t> small_buffer(const Json& profile) {
   return std::max(kSmallBuffer, kPacketsInBuffer * wire.at("mtu_bytes").at("value").get<std::uint64_t>());
 }
 
-// The point with an interval that measures about enough operations.
+Point without_interval(Point point) {
+  for (const char* key : {"iters", "duration", "warmup", "longest"}) point.params.erase(key);
+  return point;
+}
+
+// The point with an interval that measures about enough operations. Precondition: it has no other.
 Point with_interval(Point point, const std::string& key, double figure, bool reliable) {
   const bool latency = key != "rate_mops";
   const PointLoad load = load_of(point);
   const double operations = latency ? kRoundTrips : kOperations + load.outstanding;
   const double latency_us = key.ends_with("_us") ? figure : figure / 1e3;
   const double us = std::clamp(latency ? operations * 2 * latency_us : operations / figure, kShortestUs, kLongestUs);
-  point.params.erase("iters");
   point.params["duration"] = microseconds(us);
   const double warmup = us + kPathUs + (reliable ? 0 : kFillUs);
   point.params["warmup"] = microseconds(warmup);
@@ -73,7 +77,9 @@ SimulatedFigures::SimulatedFigures(Json profile, std::vector<FitParameter> param
 void SimulatedFigures::add(const Point& point, const std::string& key, double figure, std::uint32_t properties) {
   programs_.spec(point.benchmark);
   const bool reliable = (properties & kReliable) != 0;
-  rows_.push_back({.point = with_interval(point, key, figure, reliable), .key = key, .properties = properties});
+  const Point usual = without_interval(point);
+  rows_.push_back(
+      {.usual = usual, .point = with_interval(usual, key, figure, reliable), .key = key, .properties = properties});
 }
 
 std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
@@ -85,22 +91,26 @@ std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
   return out;
 }
 
-Record SimulatedFigures::run(const Row& row, const std::vector<double>& values, std::uint64_t seed,
-                             const std::string& file) const {
+Json SimulatedFigures::short_profile(const Row& row, const std::vector<double>& values) const {
   Json profile = with_values(profile_, parameters_, values);
   if (small_buffer_ && (row.properties & kReliable) == 0) {
     Json& size = profile["nic"]["input_buffer_bytes"]["value"];
     size = std::min(size.get<std::uint64_t>(), *small_buffer_);
   }
+  return profile;
+}
+
+double SimulatedFigures::log_figure(Point point, const std::string& key, const Json& profile, std::uint64_t seed,
+                                    const std::string& file) const {
   replace_file(file, dump_json(profile) + "\n");
-  const PointRunner runner(programs_.binary(row.point.benchmark), programs_.spec(row.point.benchmark),
+  const PointRunner runner(programs_.binary(point.benchmark), programs_.spec(point.benchmark),
                            RunTarget{.fabric = "sim:" + file, .roles = {}}, RoleLimits{}, stop_);
-  Point point = row.point;
   point.seed = seed;
-  std::optional<Record> record = runner.run(point);
+  const std::optional<Record> record = runner.run(point);
   std::filesystem::remove(file);
   if (!record) throw InterruptedError("interrupted");
-  return std::move(*record);
+  const auto value = record->status == RecordStatus::failed ? std::nullopt : number_at(record->result, key);
+  return value && *value > 0 ? std::log(*value) : std::numeric_limits<double>::quiet_NaN();
 }
 
 std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& trials) {
@@ -109,18 +119,29 @@ std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& t
     keys.emplace_back(trial.row, trial.seed, rounded(trial));
     if (known_.emplace(keys.back(), std::numeric_limits<double>::quiet_NaN()).second) missing.push_back(keys.back());
   }
-  std::vector<double> figures(missing.size(), std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> figures(missing.size());
   run_parallel(missing.size(), jobs_, [&](std::size_t i) {
     const auto& [number, seed, values] = missing[i];
     const Row& row = rows_[number];
-    const Record record = run(row, values, seed, temp_.file(fmt::format("{}.json", i)));
-    const auto value = record.status == RecordStatus::failed ? std::nullopt : number_at(record.result, row.key);
-    if (value && *value > 0) figures[i] = std::log(*value);
+    figures[i] =
+        log_figure(row.point, row.key, short_profile(row, values), seed, temp_.file(fmt::format("{}.json", i)));
   });
   runs_ += missing.size();
   for (std::size_t i = 0; i < missing.size(); ++i) known_[missing[i]] = figures[i];
   std::vector<double> out;
   for (const Key& key : keys) out.push_back(known_.at(key));
+  return out;
+}
+
+std::vector<double> SimulatedFigures::log_figures_of_usual_interval(const std::vector<double>& values,
+                                                                    const std::vector<std::size_t>& rows) {
+  std::vector<double> out(rows.size());
+  run_parallel(rows.size(), jobs_, [&](std::size_t i) {
+    const Row& row = rows_[rows[i]];
+    out[i] = log_figure(row.usual, row.key, with_values(profile_, parameters_, values), FitTrial{}.seed,
+                        temp_.file(fmt::format("{}.json", i)));
+  });
+  runs_ += rows.size();
   return out;
 }
 

@@ -42,13 +42,17 @@ class SimulatedFigures {
   // length of the simulated interval follows. A parameter that needs other `properties` does not change the figure.
   void add(const Point& point, const std::string& key, double figure, std::uint32_t properties);
 
+  // NaN for runs that fail.
   std::vector<double> log_figures(const std::vector<FitTrial>& trials);
+  // The same of these rows in the interval that the benchmark measures if nobody chooses one. Each call simulates.
+  std::vector<double> log_figures_of_usual_interval(const std::vector<double>& values,
+                                                    const std::vector<std::size_t>& rows);
 
   std::size_t runs() const { return runs_; }
 
  private:
   struct Row {
-    Point point;
+    Point usual, point;  // without and with a short interval
     std::string key;
     std::uint32_t properties;
   };
@@ -57,7 +61,11 @@ class SimulatedFigures {
 
   // Whole numbers and five digits: the values that the profile will have, of parameters that matter to the row.
   std::vector<double> rounded(const FitTrial& trial) const;
-  Record run(const Row& row, const std::vector<double>& values, std::uint64_t seed, const std::string& file) const;
+  // The logarithm of the figure of a point on a copy that goes to `file`.
+  double log_figure(Point point, const std::string& key, const Json& profile, std::uint64_t seed,
+                    const std::string& file) const;
+  // The profile with these values, and with small buffers if the row allows that.
+  Json short_profile(const Row& row, const std::vector<double>& values) const;
 
   Json profile_;
   std::optional<std::uint64_t> small_buffer_;
