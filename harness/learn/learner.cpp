@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 #include "analysis/points.hpp"
 #include "common/paths.hpp"
@@ -97,14 +98,20 @@ std::optional<MeasuredFigure> measured_figure(const Record& record, LearnProgram
                         .server = harness_text(record, "server")};
 }
 
-double usual_figure(const std::vector<MeasuredFigure>& figures) {
+UsualFigure usual_figure(const std::vector<MeasuredFigure>& figures) {
+  const bool larger_is_faster = figures.front().key == "rate_mops";
   std::vector<double> sorted;
   for (const MeasuredFigure& each : figures) sorted.push_back(each.figure);
   std::ranges::sort(sorted);
-  if (sorted.size() == 2 && sorted[1] > sorted[0] * (1 + kHostsDiffer))
-    return figures.front().key == "rate_mops" ? sorted[1] : sorted[0];
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  if (larger_is_faster) std::ranges::reverse(sorted);
+  std::size_t first = 0, most = 0;  // of the largest run of figures that agree
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    std::size_t end = i;
+    while (end < sorted.size() && std::abs(std::log(sorted[end] / sorted[i])) < std::log1p(kHostsDiffer)) ++end;
+    if (end - i > most) std::tie(first, most) = std::pair(i, end - i);
+  }
+  const double low = sorted[first + (most - 1) / 2], high = sorted[first + most / 2];
+  return {.figure = (low + high) / 2, .confirmed = most > 1};
 }
 
 std::vector<StartProfile> nearest_profiles(const std::vector<std::string>& names, const ToldFacts& told,
@@ -176,8 +183,8 @@ void Learner::add(const MeasuredFigure& measured, bool held_out) {
 }
 
 void Learner::set_measured(const LearnedPoint& point) {
-  fit_.set_measured(point.row, fit_.use(point.row), std::log(usual_figure(point.measured)) - point.correction,
-                    point.measured.size() > 1);
+  const UsualFigure usual = usual_figure(point.measured);
+  fit_.set_measured(point.row, fit_.use(point.row), std::log(usual.figure) - point.correction, usual.confirmed);
 }
 
 void Learner::correct_short_intervals() {
@@ -205,9 +212,9 @@ void Learner::fit_roughly(int steps) {
 
 void Learner::fit_thoroughly(int steps) {
   fit_.improve(steps, kFresh);
-  fit_.scan_caches();
   fit_.set_loss(Loss::cauchy);
   correct_short_intervals();
+  fit_.scan_caches();
   fit_.improve(steps);
 }
 
@@ -298,6 +305,8 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
 }
 
 void Learner::finish() {
+  correct_short_intervals();
+  fit_.scan_caches();
   correct_short_intervals();
   fit_.improve(kLastSteps, kFresh);
   fit_.refresh();

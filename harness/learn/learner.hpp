@@ -29,9 +29,13 @@ struct MeasuredFigure {
 // The figure of a record; nothing if it failed or has none.
 std::optional<MeasuredFigure> measured_figure(const Record& record, LearnPrograms& programs);
 
-// The figure of a point that was measured several times: the median, or of two the mean if they agree, else the faster
-// one, because disturbances slow down. Precondition: not empty, and figures of one point.
-double usual_figure(const std::vector<MeasuredFigure>& figures);
+// The figure of a point that was measured several times: the middle one of those that agree, or the fastest if none do,
+// because disturbances slow down. Precondition: not empty, and figures of one point.
+struct UsualFigure {
+  double figure = 0;
+  bool confirmed = false;  // at least two agree
+};
+UsualFigure usual_figure(const std::vector<MeasuredFigure>& figures);
 
 // A measured point and its row in the fit.
 struct LearnedPoint {

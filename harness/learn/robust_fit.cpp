@@ -23,7 +23,8 @@ constexpr double kPoorLine = 0.03, kVeryPoorLine = 0.1;
 constexpr double kFirstDamping = 0.01, kDampingFactor = 3;
 constexpr int kAttempts = 5;
 constexpr double kShortStep = 0.05;    // of each coordinate: what such a step does not foretell is noise
-constexpr double kScanGain = 10;       // of the cost, at least, to change the size of a cache
+constexpr double kScanGain = 10;       // of the cost, at least, to change the size of a cache; as much loss ends a scan
+constexpr int kScanDoublings = 3;      // of the size, in either direction
 constexpr double kEnoughGain = 0.005;  // of the cost: less ends the search
 constexpr double kFailedShare = 0.1;   // of the runs of a step: more are a fault of its values
 
@@ -258,14 +259,18 @@ void RobustFit::scan_caches() {
   const double scale_now = scale();
   for (std::size_t p = 0; p < parameters().size(); ++p) {
     if (parameters()[p].group != ParameterGroup::caches || !parameters()[p].integer) continue;
+    const double now = cost(scale_now);
     Vector best = coordinates();
-    double least = cost(scale_now) - kScanGain;
-    for (const int doublings : {-3, -2, -1, 1, 2, 3}) {
-      Vector at = coordinates();
-      at(p) += doublings * std::log(2.0);
-      at = linear_.within_range(at);
-      const double there = cost_of_changed(at, scale_now, [&](std::size_t row) { return linear_.may_change(row, p); });
-      if (there < least) std::tie(best, least) = std::pair(at, there);
+    double least = now - kScanGain;
+    for (const double direction : {-1.0, 1.0}) {
+      double there = now;
+      for (int doublings = 1; doublings <= kScanDoublings && there < now + kScanGain; ++doublings) {
+        Vector at = coordinates();
+        at(p) += direction * doublings * std::log(2.0);
+        at = linear_.within_range(at);
+        there = cost_of_changed(at, scale_now, [&](std::size_t row) { return linear_.may_change(row, p); });
+        if (there < least) std::tie(best, least) = std::pair(at, there);
+      }
     }
     if (best != coordinates()) move_to(best);
   }

@@ -17,17 +17,36 @@ std::vector<MeasuredFigure> figures(const std::string& key, const std::vector<do
   return out;
 }
 
+double usual(const std::string& key, const std::vector<double>& values) {
+  return usual_figure(figures(key, values)).figure;
+}
+
+bool confirmed(const std::vector<double>& values) {
+  return usual_figure(figures("rate_mops", values)).confirmed;
+}
+
 TEST(UsualFigure, IsTheMeanOfTwoThatAgree) {
-  EXPECT_DOUBLE_EQ(usual_figure(figures("rate_mops", {10, 10.2})), 10.1);
+  EXPECT_DOUBLE_EQ(usual("rate_mops", {10, 10.2}), 10.1);
+  EXPECT_TRUE(confirmed({10, 10.2}));
 }
 
-TEST(UsualFigure, IsTheFasterOneOfTwoThatDiffer) {
-  EXPECT_DOUBLE_EQ(usual_figure(figures("rate_mops", {6, 10})), 10);
-  EXPECT_DOUBLE_EQ(usual_figure(figures("lat_mean_ns", {2000, 1500})), 1500);
+TEST(UsualFigure, IsTheFastestIfNoneAgree) {
+  EXPECT_DOUBLE_EQ(usual("rate_mops", {6, 10}), 10);
+  EXPECT_DOUBLE_EQ(usual("lat_mean_ns", {2000, 1500}), 1500);
+  EXPECT_DOUBLE_EQ(usual("rate_mops", {0.87, 0.71, 1.29}), 1.29);
+  EXPECT_FALSE(confirmed({0.87, 0.71, 1.29}));
 }
 
-TEST(UsualFigure, IsTheMedianOfThree) {
-  EXPECT_DOUBLE_EQ(usual_figure(figures("rate_mops", {10.1, 4, 10})), 10);
+TEST(UsualFigure, IsTheMiddleOfThoseThatAgree) {
+  EXPECT_DOUBLE_EQ(usual("rate_mops", {10.2, 4, 10}), 10.1);
+  EXPECT_DOUBLE_EQ(usual("rate_mops", {4.1, 20, 4}), 4.05);
+  EXPECT_DOUBLE_EQ(usual("lat_mean_ns", {1500, 1520, 1530}), 1520);
+  EXPECT_TRUE(confirmed({4.1, 20, 4}));
+}
+
+TEST(UsualFigure, OfOneIsItself) {
+  EXPECT_DOUBLE_EQ(usual("rate_mops", {7}), 7);
+  EXPECT_FALSE(confirmed({7}));
 }
 
 bool is_learned(const std::string& cluster, const std::string& name) {
