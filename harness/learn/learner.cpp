@@ -19,7 +19,7 @@ namespace {
 
 // One of this many candidates is measured at first, or fewer within --points. One of this many points judges the fit.
 constexpr std::size_t kFirstStride = 5, kHeldOutStride = 5;
-constexpr int kLastSteps = 6;
+constexpr int kLastSteps = 10;
 constexpr auto kFresh = RobustFit::Until::little_gained_with_fresh_derivatives;
 // Largest error of a point that counts as such: more is a disturbed measurement, or a mechanism that is not simulated.
 constexpr double kOutlier = 0.2;

@@ -24,7 +24,8 @@ constexpr double kFirstDamping = 0.01, kDampingFactor = 3;
 constexpr int kAttempts = 5;
 constexpr double kShortStep = 0.05;    // of each coordinate: what such a step does not foretell is noise
 constexpr double kScanGain = 10;       // of the cost, at least, to change the size of a cache; as much loss ends a scan
-constexpr int kScanDoublings = 3;      // of the size, in either direction
+constexpr double kScanStep = 0.35;     // of the size's logarithm: a factor of 1.4
+constexpr int kScanSteps = 6;          // in either direction: a factor of 8
 constexpr double kEnoughGain = 0.005;  // of the cost: less ends the search
 constexpr double kFailedShare = 0.1;   // of the runs of a step: more are a fault of its values
 
@@ -256,24 +257,31 @@ double RobustFit::cost_of_changed(const Vector& at, double scale,
 }
 
 void RobustFit::scan_caches() {
-  const double scale_now = scale();
   for (std::size_t p = 0; p < parameters().size(); ++p) {
-    if (parameters()[p].group != ParameterGroup::caches || !parameters()[p].integer) continue;
-    const double now = cost(scale_now);
-    Vector best = coordinates();
-    double least = now - kScanGain;
-    for (const double direction : {-1.0, 1.0}) {
-      double there = now;
-      for (int doublings = 1; doublings <= kScanDoublings && there < now + kScanGain; ++doublings) {
-        Vector at = coordinates();
-        at(p) += direction * doublings * std::log(2.0);
-        at = linear_.within_range(at);
-        there = cost_of_changed(at, scale_now, [&](std::size_t row) { return linear_.may_change(row, p); });
-        if (there < least) std::tie(best, least) = std::pair(at, there);
-      }
-    }
-    if (best != coordinates()) move_to(best);
+    if (parameters()[p].group == ParameterGroup::caches && parameters()[p].integer) scan(p);
   }
+}
+
+void RobustFit::scan(std::size_t p) {
+  const double scale_now = scale(), now = cost(scale_now);
+  Vector best = coordinates();
+  double least = now - kScanGain;
+  const auto cost_with = [&](double x) {
+    Vector at = coordinates();
+    at(p) = x;
+    at = linear_.within_range(at);
+    const double there = cost_of_changed(at, scale_now, [&](std::size_t row) { return linear_.may_change(row, p); });
+    if (there < least) std::tie(best, least) = std::pair(at, there);
+    return there;
+  };
+  for (const double step : {-kScanStep, kScanStep}) {
+    double there = now;
+    for (int i = 1; i <= kScanSteps && there < now + kScanGain; ++i) there = cost_with(coordinates()(p) + i * step);
+  }
+  if (best == coordinates()) return;
+  const double middle = best(p);
+  for (const double side : {-kScanStep / 2, kScanStep / 2}) cost_with(middle + side);
+  move_to(best);
 }
 
 bool RobustFit::improve(int steps, Until until) {

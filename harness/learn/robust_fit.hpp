@@ -47,8 +47,8 @@ class RobustFit {
   // Improves the values by up to `steps` steps, until one gains less than half a hundredth of the cost. Returns false
   // after such a step. Fresh derivatives of all rows cost as much as twenty steps, and find better values.
   bool improve(int steps, Until until = Until::little_gained);
-  // Tries other sizes of each cache, by factors of two, and keeps the best. A cache that is much too small or too large
-  // has no derivatives.
+  // Tries other sizes of each cache, by factors from 1.4 to 8, and keeps the best. A cache that is much too small or
+  // too large has no derivatives.
   void scan_caches();
   Loss loss() const { return options_.loss; }
   void set_loss(Loss loss) { options_.loss = loss; }
@@ -121,6 +121,7 @@ class RobustFit {
   // cost_at() that simulates the rows for which `changes` returns true.
   double cost_of_changed(const Vector& at, double scale, const std::function<bool(std::size_t)>& changes) const;
   double cost_of(const std::vector<double>& simulated, const Vector& x, double scale) const;
+  void scan(std::size_t p);
   Vector step(double damping, double scale) const;
   bool try_step(double& damping);
   std::vector<std::size_t> poor_rows(const Vector& moved, const std::vector<double>& simulated, double line) const;
