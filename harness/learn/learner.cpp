@@ -107,7 +107,7 @@ UsualFigure usual_figure(const std::vector<MeasuredFigure>& figures) {
   std::size_t first = 0, most = 0;  // of the largest run of figures that agree
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     std::size_t end = i;
-    while (end < sorted.size() && std::abs(std::log(sorted[end] / sorted[i])) < std::log1p(kHostsDiffer)) ++end;
+    while (end < sorted.size() && std::abs(std::log(sorted[end] / sorted[i])) < kHostsDiffer) ++end;
     if (end - i > most) std::tie(first, most) = std::pair(i, end - i);
   }
   const double low = sorted[first + (most - 1) / 2], high = sorted[first + most / 2];

@@ -110,8 +110,8 @@ class Learner {
   std::vector<std::size_t> unmeasured() const;
   void set_measured(const LearnedPoint& point);
   std::vector<std::size_t> point_rows() const;
-  // Compares the short intervals of the fit with the usual ones at the present values, and from then on adds the
-  // difference of a point to its figures: a rate may not be steady at first.
+  // Simulates each point at the present values in its default interval too, and adds the difference to the figures of
+  // the short interval from then on: a rate may not be steady at first.
   void correct_short_intervals();
 
   StartProfile start_;

@@ -44,7 +44,7 @@ class SimulatedFigures {
 
   // NaN for runs that fail.
   std::vector<double> log_figures(const std::vector<FitTrial>& trials);
-  // The same of these rows in the interval that the benchmark measures if nobody chooses one. Each call simulates.
+  // The same for these rows, in the default interval of their benchmark. Each call simulates all of them again.
   std::vector<double> log_figures_of_usual_interval(const std::vector<double>& values,
                                                     const std::vector<std::size_t>& rows);
 
@@ -52,7 +52,7 @@ class SimulatedFigures {
 
  private:
   struct Row {
-    Point usual, point;  // without and with a short interval
+    Point usual, point;  // in the default interval, and in a short one
     std::string key;
     std::uint32_t properties;
   };
