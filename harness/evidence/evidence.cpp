@@ -144,9 +144,8 @@ class ProfileVariants {
       if (!profile.contains(pointer)) fail("{}: no parameter {}", base.string(), name);
       profile[pointer] = value;
     }
-    const std::string file = folder_.file(fmt::format("{}.json", variants_.size()));
-    replace_file(file, dump_json(profile) + "\n");
-    return variant = std::string(kSimulatedPrefix) + file;
+    const std::string name = fmt::format("{}.json", variants_.size());
+    return variant = std::string(kSimulatedPrefix) + folder_.write(name, dump_json(profile) + "\n");
   }
 
  private:

@@ -60,8 +60,8 @@ Lab::Lab(const std::string& hosts, const LauncherOptions& launcher, LearnProgram
     }
     for (int i = 0; i < disturbance_->hosts; ++i) servers_.push_back(fmt::format("host{}", i));
     const std::filesystem::path path = find_config("clusters", whole.fabric.substr(kSimulatedPrefix.size()));
-    slow_profile_ = temp_.file(path.filename().string());
-    replace_file(slow_profile_, dump_json(with_slow_cpu(read_json_file(path), disturbance_->slow_cpu)));
+    slow_profile_ =
+        temp_.write(path.filename().string(), dump_json(with_slow_cpu(read_json_file(path), disturbance_->slow_cpu)));
     return;
   }
   if (!whole.roles) fail_usage("--hosts {}: learning needs hosts with RDMA devices, or a simulated cluster", hosts);

@@ -61,9 +61,9 @@ class SimulatedFigures {
 
   // Whole numbers and five digits: the values that the profile will have, of parameters that matter to the row.
   std::vector<double> rounded(const FitTrial& trial) const;
-  // The logarithm of the figure of a point on a copy that goes to `file`.
+  // The logarithm of the figure of a point on a copy that goes to the file `name`.
   double log_figure(Point point, const std::string& key, const Json& profile, std::uint64_t seed,
-                    const std::string& file) const;
+                    const std::string& name) const;
   // The profile with these values, and with small buffers if the row allows that.
   Json short_profile(const Row& row, const std::vector<double>& values) const;
 

@@ -1,14 +1,18 @@
 // A temporary folder, removed by its owner.
 #pragma once
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/error.hpp"
 #include "common/scratch.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 
@@ -36,6 +40,14 @@ class TempFolder {
   TempFolder& operator=(const TempFolder&) = delete;
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
+  // Writes a file of this folder and returns its path. It does not wait for the disk, as replace_file() does: these
+  // files end with the program.
+  std::string write(const std::string& name, std::string_view text) const {
+    std::string path = file(name);
+    const Fd out(check("create " + path, ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)));
+    write_all(out.get(), text, "cannot write " + path);
+    return path;
+  }
 
  private:
   std::string path_;

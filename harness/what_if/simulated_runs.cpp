@@ -205,8 +205,7 @@ std::string SimulatedRuns::key_of(const Json& profile, const Point& point) const
 }
 
 Record SimulatedRuns::run_on(const Json& profile, const Point& point, std::size_t number) const {
-  const std::filesystem::path file = temp_.file(fmt::format("{}.json", number));
-  replace_file(file, dump_json(profile) + "\n");
+  const std::filesystem::path file = temp_.write(fmt::format("{}.json", number), dump_json(profile) + "\n");
   const PointRunner runner(setup_.binary, setup_.spec, RunTarget{.fabric = "sim:" + file.string(), .roles = {}},
                            RoleLimits{}, setup_.stop);
   std::optional<Record> record = runner.run(point);

@@ -136,8 +136,8 @@ std::vector<double> FitMeasurer::log_errors(const std::vector<double>& values, c
     if (!all_known) missing.push_back(rows_[i]);
   }
   if (!missing.empty()) {
-    const std::string file = temp_.file(missing.front().point.cluster + ".json");
-    replace_file(file, with_values(profile_, parameters_, values).dump(2) + "\n");
+    const std::string file =
+        temp_.write(missing.front().point.cluster + ".json", with_values(profile_, parameters_, values).dump(2) + "\n");
     const auto records = run_evidence(missing, {.folder = folder_,
                                                 .jobs = jobs_,
                                                 .stop = stop_,
