@@ -38,10 +38,11 @@ Json read_parameter(JsonFields& section, const std::string& key) {
   // A calibrated value names the published point that it was calibrated on.
   if (source == "calibrated" && parameter.require<std::string>("row").empty())
     parameter.fail_key("row", "is empty; it must name the row that the value was calibrated on");
-  // A learned value names its records and has the interval in which it is.
-  if (source == "learned") {
-    if (parameter.require<std::string>("row").empty())
-      parameter.fail_key("row", "is empty; it must name the records that the value was learned from");
+  // A learned value names its records and has the interval in which it is. The records may leave an assumed one a wide
+  // interval.
+  if (source == "learned" && parameter.require<std::string>("row").empty())
+    parameter.fail_key("row", "is empty; it must name the records that the value was learned from");
+  if (source == "learned" || (source == "assumed" && parameter.has("interval"))) {
     const auto interval = parameter.require<std::vector<double>>("interval");
     if (interval.size() != 2 || !(interval[0] <= interval[1]))
       parameter.fail_key("interval", "expected two numbers, the smaller one first");

@@ -41,8 +41,8 @@ ClusterWire read_cluster_wire(const Json& profile, const std::string& where);
 
 // Reads the parameters of a section of a profile: {"value": v, "source": SOURCE, "cite": "..."}. SOURCE is documented,
 // measured, calibrated, learned or assumed. A calibrated one also has "row", the published point that it was calibrated
-// on; a learned one "row", its records, and "interval", [low, high]. Throws Error with file and key for a missing or
-// ill-typed parameter, one without source, cite or row, and a value out of range.
+// on; a learned one "row", its records, and "interval", [low, high], which an assumed one may have. Throws Error with
+// file and key for a missing or ill-typed parameter, one without source, cite or row, and a value out of range.
 class ParameterSection {
  public:
   explicit ParameterSection(JsonFields fields) : fields_(std::move(fields)) {}

@@ -80,18 +80,19 @@ Json learned_profile(const Learner& learner, const Learned& learned, const Learn
   for (const LearnedValue& each : learned.values) {
     const std::size_t dot = each.parameter.name.find('.');
     Json& parameter = profile.at(each.parameter.name.substr(0, dot)).at(each.parameter.name.substr(dot + 1));
-    const Json value = parameter.at("value");
+    const Json value = parameter.at("value"), interval = Json::array({each.interval.low, each.interval.high});
     if (each.interval.identified) {
       parameter = Json{{"value", value},
                        {"source", "learned"},
                        {"row", provenance.records},
-                       {"interval", Json::array({each.interval.low, each.interval.high})},
+                       {"interval", interval},
                        {"cite", "fitted by verbscope learn; the interval is that of 95 %"}};
     } else if (value.get<double>() != start_value(start, each.parameter.name)) {
       parameter = Json{{"value", value},
                        {"source", "assumed"},
-                       {"cite", fmt::format("not identified by {}: near the value of {}, {:g}", provenance.records,
-                                            start.name, each.parameter.start)}};
+                       {"interval", interval},
+                       {"cite", fmt::format("not identified by {}: {} has {:g}", provenance.records, start.name,
+                                            each.parameter.start)}};
     }
   }
   Json errors = Json::object();

@@ -57,6 +57,14 @@ class Learn(unittest.TestCase):
             self.assertLessEqual(low, each["value"] * 1.001)
             self.assertGreaterEqual(high, each["value"] * 0.999)
 
+    def test_parameters_that_are_not_identified_have_a_wide_interval(self):
+        unknown = [each for section in ("host", "link", "nic", "fabric") for each in self.profile[section].values()
+                   if each["source"] == "assumed" and "interval" in each]
+        self.assertGreater(len(unknown), 3)
+        for each in unknown:
+            self.assertLessEqual(each["interval"][0], each["value"] * 1.001)
+            self.assertGreaterEqual(each["interval"][1], each["value"] * 0.999)
+
     def test_it_says_what_it_does_not_know(self):
         self.assertIn("not identified by these points", self.first.stdout)
         self.assertIn("points that judge the fit", self.first.stdout)

@@ -150,6 +150,19 @@ TEST(ClusterWire, LearnedParameterRequiresRecordsAndInterval) {
   EXPECT_THAT(with({{"row", "mine.jsonl"}, {"interval", {2, 1}}}), testing::HasSubstr("the smaller one first"));
 }
 
+TEST(ClusterWire, AssumedParameterMayHaveAnInterval) {
+  const auto with = [](const char* source, const Json& interval) {
+    Json profile = cib_profile();
+    Json& ports = profile["wire"]["ports"];
+    ports["source"] = source;
+    ports["interval"] = interval;
+    return error_of(profile);
+  };
+  EXPECT_EQ(with("assumed", {1, 2}), "");
+  EXPECT_THAT(with("assumed", {2, 1}), testing::HasSubstr("the smaller one first"));
+  EXPECT_THAT(with("documented", {1, 2}), testing::HasSubstr("interval"));
+}
+
 TEST(ClusterWire, RefusesValuesOutOfRange) {
   const auto with = [](const char* key, const Json& value) {
     Json profile = cib_profile();
