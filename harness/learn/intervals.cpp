@@ -23,8 +23,8 @@ LearnedInterval interval_of(const FitParameter& parameter, double x, double belo
     out.low = std::floor(std::min(out.low, value));
     out.high = std::ceil(std::max(out.high, value));
   }
-  const bool at_bound = out.low <= parameter.low * 1.001 && value <= parameter.low * 1.001;
-  out.identified = !at_bound && out.low > 0 && out.high <= kWidestInterval * out.low;
+  const bool to_bound = out.low <= parameter.low * 1.001;  // the true value may be below it
+  out.identified = !to_bound && out.low > 0 && out.high <= kWidestInterval * out.low;
   return out;
 }
 
@@ -90,7 +90,7 @@ std::vector<LearnedInterval> profile_intervals(RobustFit& fit) {
     }
     if (!profile.better() || move == kMoves) return out;
     if (!fit.move_to(*profile.better())) return out;
-    fit.improve(kSteps);
+    fit.improve(kSteps, RobustFit::Until::little_gained_with_fresh_derivatives);
     fit.refresh();
   }
 }

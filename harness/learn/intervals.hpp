@@ -15,8 +15,8 @@ struct LearnedInterval {
   bool identified = false;   // the points determine the value: high / low is at most kWidestInterval
 };
 
-// Largest ratio of the ends of the interval of an identified parameter.
-inline constexpr double kWidestInterval = 1.5;
+// Largest ratio of the ends of the interval of an identified parameter, whose value is right to about a tenth.
+inline constexpr double kWidestInterval = 1.25;
 
 // The intervals at the present values, by parameter. Those that the linearised model does not identify keep its
 // interval; the others get wider where the cost does not rise as it says. If the search meets better values, the fit

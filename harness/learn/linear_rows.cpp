@@ -11,6 +11,9 @@ namespace {
 constexpr double kDerivativeStep = 0.12, kShortestDerivative = 0.04;  // of a coordinate
 // A smaller change of the logarithm of a figure is rounding, or noise of the simulation.
 constexpr double kLeastChange = 0.002, kNoiseFactor = 3;
+// A derivative by which the figure changes less, of the logarithm, is simulated with a longer step instead: rates of a
+// few operations at a time move in small jumps, because cores poll at intervals.
+constexpr double kWeakChange = 0.012, kWeakFactor = 3.5;
 constexpr std::array<std::uint64_t, 2> kOtherSeeds{2, 3};
 constexpr double kFailedNoise = 0.5;  // of a row whose simulation fails with another seed
 constexpr double kPoorShare = 0.4;    // of a change that the derivatives may miss
@@ -97,13 +100,13 @@ Vector LinearRows::slower() const {
   return out;
 }
 
-std::optional<double> LinearRows::neighbour(std::size_t p, double towards) const {
+std::optional<double> LinearRows::neighbour(std::size_t p, double towards, double factor) const {
   const FitParameter& parameter = parameters_[p];
   const double now = rounded_value(parameter, value_at_coordinate(parameter, x_(p))), x = coordinate(parameter, now);
-  const double size = std::clamp(std::abs(towards), kShortestDerivative, kDerivativeStep);
+  const double size = std::clamp(std::abs(towards), factor * kShortestDerivative, factor * kDerivativeStep);
   const double first = std::copysign(size, towards);
   for (const double step : {first, -first}) {
-    double other = std::exp(x + step) - parameter.offset;
+    double other = std::exp((x + step) / parameter.scale) - parameter.offset;
     if (parameter.integer)
       other = step > 0 ? std::max(std::round(other), now + 1) : std::min(std::round(other), now - 1);
     if (other >= parameter.low && other <= parameter.high) return coordinate(parameter, other) - x;
@@ -171,12 +174,12 @@ std::vector<LinearRows::Cell> LinearRows::active(const Rows& rows, const Wanted&
   return out;
 }
 
-std::vector<double> LinearRows::slopes(const std::vector<Cell>& cells, const Vector& towards) const {
+std::vector<double> LinearRows::slopes_by(double factor, const std::vector<Cell>& cells, const Vector& towards) const {
   std::vector<FitTrial> trials;
   std::vector<double> steps;
   for (const Cell& cell : cells) {
     Vector at = x_;
-    steps.push_back(neighbour(cell.parameter, towards(cell.parameter)).value_or(0));
+    steps.push_back(neighbour(cell.parameter, factor * towards(cell.parameter), factor).value_or(0));
     at(cell.parameter) += steps.back();
     trials.push_back({.values = values_at(at), .row = cell.row});
   }
@@ -187,6 +190,21 @@ std::vector<double> LinearRows::slopes(const std::vector<Cell>& cells, const Vec
     const bool something = std::isfinite(change) && is_change(row, out[i]);
     out[i] = something && steps[i] != 0 ? change / steps[i] : 0;
   }
+  return out;
+}
+
+std::vector<double> LinearRows::slopes(const std::vector<Cell>& cells, const Vector& towards) const {
+  std::vector<double> out = slopes_by(1, cells, towards);
+  std::vector<Cell> weak;
+  std::vector<std::size_t> of;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const double clear = std::max(kWeakChange, 2 * kNoiseFactor * rows_[cells[i].row].noise);
+    if (std::abs(out[i]) * kDerivativeStep >= clear) continue;
+    weak.push_back(cells[i]);
+    of.push_back(i);
+  }
+  const std::vector<double> better = slopes_by(kWeakFactor, weak, towards);
+  for (std::size_t i = 0; i < weak.size(); ++i) out[of[i]] = better[i];
   return out;
 }
 

@@ -97,8 +97,9 @@ class LinearRows {
   };
 
   // The change of a parameter's coordinate for its derivative: a step in the direction `towards`, or to the other side
-  // if that leaves the range. Whole numbers differ by at least one. Nothing if there is no other value.
-  std::optional<double> neighbour(std::size_t parameter, double towards) const;
+  // if that leaves the range, longer than usual by this factor. Whole numbers differ by at least one. Nothing if there
+  // is no other value.
+  std::optional<double> neighbour(std::size_t parameter, double towards, double factor = 1) const;
   Vector slower() const;  // the direction of a slower machine, by coordinate
   bool is_change(const Row& row, double figure) const;
   void measure_noise(const Rows& rows);
@@ -109,6 +110,7 @@ class LinearRows {
   // parameters that make it faster.
   std::vector<Cell> active(const Rows& rows, const Wanted& wanted, const Vector& towards) const;
   std::vector<double> slopes(const std::vector<Cell>& cells, const Vector& towards) const;
+  std::vector<double> slopes_by(double factor, const std::vector<Cell>& cells, const Vector& towards) const;
   void differentiate(const Rows& rows, const Wanted& wanted, const Vector& towards);
 
   std::vector<FitParameter> parameters_;

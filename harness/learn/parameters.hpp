@@ -39,7 +39,8 @@ struct LearnableParameter {
   std::string_view what;
   ParameterGroup group;
   double low, high;  // the values that a fit tries
-  // The fit is linear in log(value + offset). 0 for parameters that are never 0.
+  // The fit is linear in log(value + offset). 0 for parameters that are never 0. Large for one time of several whose
+  // sum is what a figure follows.
   double offset = 0;
   bool integer = false;
   std::uint32_t needs = kAnyOperation;  // all of these properties
@@ -54,6 +55,7 @@ struct FitParameter {
   double start = 0;
   double low = 0, high = 0;
   double offset = 0;
+  double scale = 1;  // of the coordinate, which differs near the start as the logarithm of the value does
   bool integer = false;
   std::uint32_t needs = kAnyOperation;
   ParameterGroup group = ParameterGroup::cpu;

@@ -188,6 +188,44 @@ TEST(RobustFit, ARowWhoseSimulationFailsDoesNotCount) {
   EXPECT_TRUE(std::isnan(fit.residual(0)));
 }
 
+// Figures move in jumps of 1 %. The second parameter is 5 % of their time, so a short step shows no jump, or one that
+// is twice too large.
+TEST(RobustFit, MeasuresWeakDerivativesWithLongSteps) {
+  Machine lab;
+  for (int i = 1; i <= 8; ++i) lab.sum(1, 0.04 + 0.002 * i);
+  const LogFigures figures = [&lab](const std::vector<FitTrial>& trials) {
+    std::vector<double> out = lab.figures(trials);
+    for (double& each : out) each = std::round(each * 100) / 100;
+    return out;
+  };
+  RobustFit fit({parameter("nic.first_ns", 200), parameter("nic.second_ns", 200)}, figures, {});
+  for (std::size_t row = 0; row < lab.rows(); ++row) fit.add_row(RowUse::fitted, 0, kAllProperties);
+  fit.improve(0);
+  for (std::size_t row = 0; row < lab.rows(); ++row) {
+    EXPECT_NEAR(fit.derivatives(row)(0), -0.95, 0.1);
+    EXPECT_NEAR(fit.derivatives(row)(1), -0.055, 0.03);
+  }
+}
+
+// The start of the sum is 190, and it is 250. A long way along the values with this sum changes nothing.
+TEST(RobustFit, TimesOfAPathThatAddUpHaveOneCost) {
+  const Json profile =
+      Json::parse(R"({"host": {"memory_write_ns": {"value": 70}}, "link": {"propagation_ns": {"value": 120}}})");
+  Machine lab;
+  for (int i = 1; i <= 8; ++i) lab.sum(1, 1);
+  RobustFit fit(parameters_to_learn(profile), lab.simulate(), {.known_within = 2, .error = 0.01});
+  for (std::size_t row = 0; row < lab.rows(); ++row) fit.add_row(RowUse::fitted, -std::log(250.0), kAllProperties);
+  fit.improve(20);
+  EXPECT_NEAR(fit.values()[0] + fit.values()[1], 250, 2);
+  fit.refresh();
+  const double before = fit.cost(0.01);
+  const Matrix covariance = fit.covariance();
+  for (const double distance : {-0.25, 0.25}) {
+    const Vector moved = covariance.col(0) / covariance(0, 0) * distance;
+    EXPECT_LT(fit.cost_at(fit.coordinates() + moved, 0.01), before + 2) << "values of a sum that agrees";
+  }
+}
+
 // QPs beyond the size of a cache are four times slower. Near the start no derivative says so.
 TEST(RobustFit, FindsACacheThatIsMuchLarger) {
   constexpr double kTrueSize = 6000;
