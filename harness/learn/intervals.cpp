@@ -8,7 +8,9 @@
 namespace verbscope {
 namespace {
 
-constexpr double kNormal95 = 1.96, kRise95 = kNormal95 * kNormal95;
+constexpr double kRise95 = 1.96 * 1.96;
+// Of the cost, which the fit does not resolve: its search ends at steps that gain half of this.
+constexpr double kUnresolved = 0.01;
 constexpr int kProbes = 3;                 // on each side of a value
 constexpr double kBetter = 3;              // decrease of the cost that moves the fit
 constexpr int kMoves = 1, kSteps = 6;      // of the fit to better values, and its steps from there
@@ -32,12 +34,16 @@ LearnedInterval interval_of(const FitParameter& parameter, double x, double belo
 class CostProfile {
  public:
   explicit CostProfile(RobustFit& fit)
-      : fit_(fit), covariance_(fit.covariance()), scale_(fit.scale()), cost_(fit.cost(scale_)) {}
+      : fit_(fit),
+        covariance_(fit.covariance()),
+        scale_(fit.scale()),
+        cost_(fit.cost(scale_)),
+        rise_(kRise95 + kUnresolved * cost_) {}
 
   // The distance of the end of a parameter's interval in the linearised model.
-  double linear(std::size_t p) const { return kNormal95 * std::sqrt(covariance_(p, p)); }
+  double linear(std::size_t p) const { return std::sqrt(rise_ * covariance_(p, p)); }
 
-  // The distance of the end in this direction, 1 or -1: where the cost has risen by kRise95, at least linear().
+  // The distance of the end in this direction, 1 or -1: where the cost has risen by rise_, at least linear().
   double end(std::size_t p, double direction) {
     const FitParameter& parameter = fit_.parameters()[p];
     const double room =
@@ -45,9 +51,9 @@ class CostProfile {
     double inside = linear(p), at = inside;
     for (int i = 0; i < kProbes && at < room && !better_; ++i) {
       const double rise = rise_at(p, direction * at);
-      if (rise >= kRise95) return std::max(inside, at * std::sqrt(kRise95 / rise));
+      if (rise >= rise_) return std::max(inside, at * std::sqrt(rise_ / rise));
       inside = at;
-      at *= std::clamp(std::sqrt(kRise95 / std::max(rise, 1e-3)), kNear, kFar);
+      at *= std::clamp(std::sqrt(rise_ / std::max(rise, 1e-3)), kNear, kFar);
     }
     return std::min(at, std::max(room, inside));
   }
@@ -69,6 +75,7 @@ class CostProfile {
   RobustFit& fit_;
   Matrix covariance_;
   double scale_, cost_;
+  double rise_;  // of the cost at the ends of an interval
   std::optional<Vector> better_;
 };
 
