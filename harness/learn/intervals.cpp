@@ -9,8 +9,8 @@ namespace verbscope {
 namespace {
 
 constexpr double kRise95 = 1.96 * 1.96;
-// Of the cost, which the fit does not resolve: its search ends at steps that gain half of this.
-constexpr double kUnresolved = 0.01;
+// Of the cost: what the last two steps of a search may leave.
+constexpr double kUnresolved = 2 * kEnoughGain;
 constexpr int kProbes = 3;                 // on each side of a value
 constexpr double kBetter = 3;              // decrease of the cost that moves the fit
 constexpr int kMoves = 1, kSteps = 6;      // of the fit to better values, and its steps from there

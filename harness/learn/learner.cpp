@@ -189,7 +189,9 @@ void Learner::set_measured(const LearnedPoint& point) {
 
 void Learner::correct_short_intervals() {
   fit_.simulate(point_rows());
-  const std::vector<double> usual = simulated_->log_figures_of_usual_interval(fit_.values(), point_rows());
+  std::vector<FitTrial> trials;
+  for (const LearnedPoint& point : points_) trials.push_back({.values = fit_.values(), .row = point.row});
+  const std::vector<double> usual = simulated_->log_figures(trials, SimulatedFigures::Interval::benchmark_default);
   for (std::size_t i = 0; i < points_.size(); ++i) {
     const double correction = usual[i] - fit_.simulated(points_[i].row);
     points_[i].correction = std::isfinite(correction) ? correction : 0;

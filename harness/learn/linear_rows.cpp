@@ -106,7 +106,7 @@ std::optional<double> LinearRows::neighbour(std::size_t p, double towards, doubl
   const double size = std::clamp(std::abs(towards), factor * kShortestDerivative, factor * kDerivativeStep);
   const double first = std::copysign(size, towards);
   for (const double step : {first, -first}) {
-    double other = std::exp((x + step) / parameter.scale) - parameter.offset;
+    double other = unbounded_value_at(parameter, x + step);
     if (parameter.integer)
       other = step > 0 ? std::max(std::round(other), now + 1) : std::min(std::round(other), now - 1);
     if (other >= parameter.low && other <= parameter.high) return coordinate(parameter, other) - x;

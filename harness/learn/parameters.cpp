@@ -121,8 +121,12 @@ double coordinate(const FitParameter& parameter, double value) {
   return parameter.scale * std::log(value + parameter.offset);
 }
 
+double unbounded_value_at(const FitParameter& parameter, double x) {
+  return std::exp(x / parameter.scale) - parameter.offset;
+}
+
 double value_at_coordinate(const FitParameter& parameter, double x) {
-  const double value = std::exp(x / parameter.scale) - parameter.offset;
+  const double value = unbounded_value_at(parameter, x);
   const bool nothing = std::abs(value) < kRounding * parameter.offset;  // exp(log(x)) is not exact
   return nothing ? std::clamp(0.0, parameter.low, parameter.high) : std::clamp(value, parameter.low, parameter.high);
 }

@@ -64,9 +64,10 @@ struct FitParameter {
 // True for times and gaps, which slow a machine down as they grow; false for numbers, sizes and shares.
 bool slows_when_larger(const FitParameter& parameter);
 
-// The parameter's coordinate in the fit, and the inverse.
+// The parameter's coordinate in the fit, and the inverse, within the range and beyond it.
 double coordinate(const FitParameter& parameter, double value);
 double value_at_coordinate(const FitParameter& parameter, double x);
+double unbounded_value_at(const FitParameter& parameter, double x);
 
 // The learnable parameters that the profile has and does not switch off, which start at the profile's values.
 std::vector<FitParameter> parameters_to_learn(const Json& profile);

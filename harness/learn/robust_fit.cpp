@@ -22,12 +22,11 @@ constexpr double kNormalMad = 1.4826;  // standard deviation of a normal variabl
 constexpr double kPoorLine = 0.03, kVeryPoorLine = 0.1;
 constexpr double kFirstDamping = 0.01, kDampingFactor = 3;
 constexpr int kAttempts = 5;
-constexpr double kShortStep = 0.05;    // of each coordinate: what such a step does not foretell is noise
-constexpr double kScanGain = 10;       // of the cost, at least, to change the size of a cache; as much loss ends a scan
-constexpr double kScanStep = 0.35;     // of the size's logarithm: a factor of 1.4
-constexpr int kScanSteps = 6;          // in either direction: a factor of 8
-constexpr double kEnoughGain = 0.005;  // of the cost: less ends the search
-constexpr double kFailedShare = 0.1;   // of the runs of a step: more are a fault of its values
+constexpr double kShortStep = 0.05;   // of each coordinate: what such a step does not foretell is noise
+constexpr double kScanGain = 10;      // of the cost, at least, to change the size of a cache; as much loss ends a scan
+constexpr double kScanStep = 0.35;    // of the size's logarithm: a factor of 1.4
+constexpr int kScanSteps = 6;         // in either direction: a factor of 8
+constexpr double kFailedShare = 0.1;  // of the runs of a step: more are a fault of its values
 
 // Cholesky's decomposition of a symmetric positive definite matrix.
 Eigen::LLT<Matrix> decomposed(const Matrix& matrix) {

@@ -26,6 +26,9 @@ struct RobustFitOptions {
   Loss loss = Loss::huber;
 };
 
+// A search ends at a step that gains less than this share of the cost.
+inline constexpr double kEnoughGain = 0.005;
+
 // A candidate has no measured figure yet. A row that is held out judges the fit.
 enum class RowUse { candidate, fitted, held_out };
 
@@ -44,7 +47,7 @@ class RobustFit {
 
   // How improve() goes on after a step that gains little.
   enum class Until { little_gained, little_gained_with_fresh_derivatives };
-  // Improves the values by up to `steps` steps, until one gains less than half a hundredth of the cost. Returns false
+  // Improves the values by up to `steps` steps, until one gains less than kEnoughGain. Returns false
   // after such a step. Fresh derivatives of all rows cost as much as twenty steps, and find better values.
   bool improve(int steps, Until until = Until::little_gained);
   // Tries other sizes of each cache, by factors from 1.4 to 8, and keeps the best. A cache that is much too small or

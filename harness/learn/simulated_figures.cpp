@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "analysis/points.hpp"
-#include "common/files.hpp"
 #include "harness/point/point_runner.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "wire/packet.hpp"
@@ -84,10 +83,8 @@ void SimulatedFigures::add(const Point& point, const std::string& key, double fi
   programs_.spec(point.benchmark);
   const bool reliable = (properties & kReliable) != 0;
   const Point usual = without_interval(point);
-  rows_.push_back({.usual = usual,
-                   .point = polls_each(point) ? usual : with_interval(usual, key, figure, reliable),
-                   .key = key,
-                   .properties = properties});
+  rows_.push_back({.usual = usual, .key = key, .properties = properties});
+  if (!polls_each(usual)) rows_.back().shortened = with_interval(usual, key, figure, reliable);
 }
 
 std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
@@ -99,56 +96,44 @@ std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
   return out;
 }
 
-Json SimulatedFigures::short_profile(const Row& row, const std::vector<double>& values) const {
+Json SimulatedFigures::profile_of(const Row& row, Interval interval, const std::vector<double>& values) const {
   Json profile = with_values(profile_, parameters_, values);
-  if (small_buffer_ && (row.properties & kReliable) == 0) {
+  if (small_buffer_ && interval == Interval::shortened && (row.properties & kReliable) == 0) {
     Json& size = profile["nic"]["input_buffer_bytes"]["value"];
     size = std::min(size.get<std::uint64_t>(), *small_buffer_);
   }
   return profile;
 }
 
-double SimulatedFigures::log_figure(Point point, const std::string& key, const Json& profile, std::uint64_t seed,
-                                    const std::string& name) const {
-  const std::string file = temp_.write(name, dump_json(profile) + "\n");
+double SimulatedFigures::log_figure(const Key& trial, const std::string& name) const {
+  const auto& [number, interval, seed, values] = trial;
+  const Row& row = rows_[number];
+  Point point = interval == Interval::shortened ? *row.shortened : row.usual;
+  point.seed = seed;
+  const std::string file = temp_.write(name, dump_json(profile_of(row, interval, values)) + "\n");
   const PointRunner runner(programs_.binary(point.benchmark), programs_.spec(point.benchmark),
                            RunTarget{.fabric = "sim:" + file, .roles = {}}, RoleLimits{}, stop_);
-  point.seed = seed;
   const std::optional<Record> record = runner.run(point);
   std::filesystem::remove(file);
   if (!record) throw InterruptedError("interrupted");
-  const auto value = record->status == RecordStatus::failed ? std::nullopt : number_at(record->result, key);
+  const auto value = record->status == RecordStatus::failed ? std::nullopt : number_at(record->result, row.key);
   return value && *value > 0 ? std::log(*value) : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& trials) {
+std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& trials, Interval interval) {
   std::vector<Key> keys, missing;
   for (const FitTrial& trial : trials) {
-    keys.emplace_back(trial.row, trial.seed, rounded(trial));
+    const Interval possible = rows_[trial.row].shortened ? interval : Interval::benchmark_default;
+    keys.emplace_back(trial.row, possible, trial.seed, rounded(trial));
     if (known_.emplace(keys.back(), std::numeric_limits<double>::quiet_NaN()).second) missing.push_back(keys.back());
   }
   std::vector<double> figures(missing.size());
-  run_parallel(missing.size(), jobs_, [&](std::size_t i) {
-    const auto& [number, seed, values] = missing[i];
-    const Row& row = rows_[number];
-    figures[i] = log_figure(row.point, row.key, short_profile(row, values), seed, fmt::format("{}.json", i));
-  });
+  run_parallel(missing.size(), jobs_,
+               [&](std::size_t i) { figures[i] = log_figure(missing[i], fmt::format("{}.json", i)); });
   runs_ += missing.size();
   for (std::size_t i = 0; i < missing.size(); ++i) known_[missing[i]] = figures[i];
   std::vector<double> out;
   for (const Key& key : keys) out.push_back(known_.at(key));
-  return out;
-}
-
-std::vector<double> SimulatedFigures::log_figures_of_usual_interval(const std::vector<double>& values,
-                                                                    const std::vector<std::size_t>& rows) {
-  std::vector<double> out(rows.size());
-  run_parallel(rows.size(), jobs_, [&](std::size_t i) {
-    const Row& row = rows_[rows[i]];
-    out[i] = log_figure(row.usual, row.key, with_values(profile_, parameters_, values), FitTrial{}.seed,
-                        fmt::format("{}.json", i));
-  });
-  runs_ += rows.size();
   return out;
 }
 

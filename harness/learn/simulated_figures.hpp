@@ -42,30 +42,30 @@ class SimulatedFigures {
   // length of the simulated interval follows. A parameter that needs other `properties` does not change the figure.
   void add(const Point& point, const std::string& key, double figure, std::uint32_t properties);
 
-  // NaN for runs that fail.
-  std::vector<double> log_figures(const std::vector<FitTrial>& trials);
-  // The same for these rows, in the default interval of their benchmark. Each call simulates all of them again.
-  std::vector<double> log_figures_of_usual_interval(const std::vector<double>& values,
-                                                    const std::vector<std::size_t>& rows);
+  // The interval that a run measures. A point whose figure is not steady in a short one has no other than the default.
+  enum class Interval : std::uint8_t { shortened, benchmark_default };
+  // NaN for runs that fail. No trial is simulated twice.
+  std::vector<double> log_figures(const std::vector<FitTrial>& trials, Interval interval = Interval::shortened);
 
   std::size_t runs() const { return runs_; }
 
  private:
   struct Row {
-    Point usual, point;  // in the default interval, and in a short one
+    Point usual;                       // in the default interval
+    std::optional<Point> shortened{};  // in a short one
     std::string key;
     std::uint32_t properties;
   };
 
-  using Key = std::tuple<std::size_t, std::uint64_t, std::vector<double>>;  // row, seed, values
+  // Row, interval, seed, values.
+  using Key = std::tuple<std::size_t, Interval, std::uint64_t, std::vector<double>>;
 
   // Whole numbers and five digits: the values that the profile will have, of parameters that matter to the row.
   std::vector<double> rounded(const FitTrial& trial) const;
-  // The logarithm of the figure of a point on a copy that goes to the file `name`.
-  double log_figure(Point point, const std::string& key, const Json& profile, std::uint64_t seed,
-                    const std::string& name) const;
-  // The profile with these values, and with small buffers if the row allows that.
-  Json short_profile(const Row& row, const std::vector<double>& values) const;
+  // The logarithm of the figure of a trial, on a profile that goes to the file `name`.
+  double log_figure(const Key& trial, const std::string& name) const;
+  // The profile with these values. Buffers are small in a short interval, if the row allows that.
+  Json profile_of(const Row& row, Interval interval, const std::vector<double>& values) const;
 
   Json profile_;
   std::optional<std::uint64_t> small_buffer_;

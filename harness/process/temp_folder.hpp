@@ -1,8 +1,6 @@
 // A temporary folder, removed by its owner.
 #pragma once
 
-#include <fcntl.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -12,7 +10,6 @@
 
 #include "common/error.hpp"
 #include "common/scratch.hpp"
-#include "common/terminal.hpp"
 
 namespace verbscope {
 
@@ -40,14 +37,9 @@ class TempFolder {
   TempFolder& operator=(const TempFolder&) = delete;
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
-  // Writes a file of this folder and returns its path. It does not wait for the disk, as replace_file() does: these
-  // files end with the program.
-  std::string write(const std::string& name, std::string_view text) const {
-    std::string path = file(name);
-    const Fd out(check("create " + path, ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)));
-    write_all(out.get(), text, "cannot write " + path);
-    return path;
-  }
+  // Writes a file of this folder and returns its path. Unlike replace_file() it does not wait for the disk: these files
+  // end with the program. Throws Error that names the path.
+  std::string write(const std::string& name, std::string_view text) const;
 
  private:
   std::string path_;

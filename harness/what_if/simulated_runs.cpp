@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "analysis/points.hpp"
-#include "common/files.hpp"
 #include "common/hash.hpp"
 #include "harness/point/point_runner.hpp"
 #include "harness/sweep/parallel.hpp"

@@ -129,5 +129,21 @@ TEST(Child, InterruptEndsTheWaitOnly) {
   EXPECT_TRUE(child.running());
 }
 
+TEST(TempFolder, WritesAFile) {
+  TempFolder folder;
+  const std::string path = folder.write("a.json", "first and longer\n");
+  EXPECT_EQ(folder.write("a.json", "second\n"), path);
+  std::ifstream in(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "second\n");
+}
+
+TEST(TempFolder, AFullDiskIsAnErrorThatNamesTheFile) {
+  TempFolder folder;
+  std::filesystem::create_symlink("/dev/full", folder.file("full.json"));
+  EXPECT_THAT([&] { folder.write("full.json", "text"); },
+              testing::ThrowsMessage<Error>(
+                  testing::AllOf(testing::HasSubstr(folder.file("full.json")), testing::HasSubstr("No space left"))));
+}
+
 }  // namespace
 }  // namespace verbscope
