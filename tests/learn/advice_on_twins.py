@@ -14,20 +14,18 @@ import tempfile
 from hidden_profiles import draw_configuration, figure
 
 WITHIN, GOAL = 0.20, 0.90
-TIMES = ["--duration", "300us", "--warmup", "300us", "--longest", "2ms"]
 
 
-def without_options(words, names):
-    """The command line without these options and their values."""
-    return [word for i, word in enumerate(words) if word not in names and words[i - 1] not in names]
+def without_option(words, name):
+    """The command line without this option and its value."""
+    return [word for i, word in enumerate(words) if word != name and words[i - 1] != name]
 
 
 def advice(programs, learned, words, budget):
     """The best change that explain recommends: (factor, command words, what). None without advice."""
     with tempfile.TemporaryDirectory() as folder:
         record = pathlib.Path(folder) / "record.jsonl"
-        subprocess.run([programs / words[0], "--fabric", f"sim:{learned}", *words[1:], *TIMES, "--out_json_file", record],
-                       capture_output=True)
+        subprocess.run([programs / words[0], "--fabric", f"sim:{learned}", *words[1:], "--out_json_file", record], capture_output=True)
         done = subprocess.run([programs / "verbscope", "explain", record, "--json", "--budget", str(budget)],
                               capture_output=True, text=True)
     if done.returncode:
@@ -36,7 +34,7 @@ def advice(programs, learned, words, budget):
     if not given:
         return None
     best = max(given, key=lambda each: each["factor"])
-    return best["factor"], without_options(shlex.split(best["command"]), {"--fabric", *TIMES[::2]}), best["change"]
+    return best["factor"], without_option(shlex.split(best["command"]), "--fabric"), best["change"]
 
 
 def main():

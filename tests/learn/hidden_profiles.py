@@ -44,15 +44,20 @@ def draw_configuration(dice, cores):
 
 
 def figure(programs, profile, words):
-    """Rate in Mops, or latency in ns; None if the run failed."""
-    times = ["--duration", "300us", "--warmup", "300us", "--longest", "2ms", "--sim_threads", "1"]
-    done = subprocess.run([programs / words[0], "--fabric", f"sim:{profile}", *words[1:], *times, "--out_json_file", "-"],
+    """Rate in Mops, or latency in ns, in the benchmark's default interval; None if the run failed."""
+    done = subprocess.run([programs / words[0], "--fabric", f"sim:{profile}", *words[1:], "--sim_threads", "1", "--out_json_file", "-"],
                           capture_output=True, text=True)
     for line in done.stdout.splitlines():
         if line.startswith('{"schema"'):
-            result = json.loads(line)["result"]
-            return result.get("lat_mean_ns") if words[0] == "verb_latency" else result.get("rate_mops")
+            record = json.loads(line)
+            key = "lat_mean_ns" if words[0] == "verb_latency" else "rate_mops"
+            return record["result"].get(key) if record["status"] == "ok" else None
     return None
+
+
+def error_percent(theirs, ours):
+    """Of our figure; 100 if only one of the two runs failed."""
+    return abs(ours / theirs - 1) * 100 if theirs and ours else 100
 
 
 def configuration_errors(programs, hidden, learned, cores, seed, count):
@@ -61,7 +66,7 @@ def configuration_errors(programs, hidden, learned, cores, seed, count):
     with ThreadPoolExecutor(2) as pool:
         theirs = list(pool.map(lambda words: figure(programs, hidden, words), drawn))
         ours = list(pool.map(lambda words: figure(programs, learned, words), drawn))
-    errors = [(abs(b / a - 1) * 100, words) for a, b, words in zip(theirs, ours, drawn) if a and b]
+    errors = [(error_percent(a, b), words) for a, b, words in zip(theirs, ours, drawn) if a or b]
     if not errors:
         raise SystemExit(f"seed {seed}: no configuration ran on both clusters")
     return sorted(errors, key=lambda error: error[0])
