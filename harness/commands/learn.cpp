@@ -36,7 +36,7 @@ double seconds_of(const std::string& text) {
 void read_given(const LearnTexts& texts, LearnOptions& options) {
   options.budget_seconds = seconds_of(texts.budget);
   if (!options.report.empty()) check_output("--report", options.report, FileKind::report_page);
-  if (!texts.records.empty()) options.records = load_results(texts.records, false);
+  if (!texts.records.empty()) options.records = load_results(texts.records, true);
   if (!texts.imports.empty()) {
     const ImportRequest request{.files = paths_of(texts.imports), .command_line = {"verbscope", "learn", "--import"}};
     for (Record& record : import_files(request)) options.records.push_back(std::move(record));

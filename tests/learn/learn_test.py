@@ -88,10 +88,12 @@ class Learn(unittest.TestCase):
         self.assertEqual(records.read_text(), before)
 
     def test_records_that_exist_are_enough(self):
-        other = self.folder / "records.json"
-        records = self.out.with_suffix(".jsonl")
-        done = run("learn", "--records", records, "--like", "cib", "--out", other, "--points", 20)
+        other, records = self.folder / "records.json", self.folder / "twice.jsonl"
+        some = self.out.with_suffix(".jsonl").read_text().splitlines(keepends=True)[:15]
+        records.write_text("".join(some + some))
+        done = run("learn", "--records", records, "--like", "cib", "--out", other)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("30 points", done.stdout)  # a repeated measurement counts
         self.assertEqual(json.loads(other.read_text())["learned"]["records"], str(records))
 
 
