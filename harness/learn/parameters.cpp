@@ -10,27 +10,27 @@ namespace verbscope {
 namespace {
 
 constexpr double kSomeNs = 10;  // offset of times that may be 0, ns
-// Offsets of times that add up: of a core for an operation, and of the path of a message. In their logarithms the
-// values that have the same sum would lie on a curve, which no linear step follows.
-constexpr double kCpuNs = 50, kPathNs = 300;
+// Offsets of times that add up: of a core or a unit for an operation, and of the path of a message. In their logarithms
+// the values that have the same sum would lie on a curve, which no linear step follows.
+constexpr double kServiceNs = 50, kPathNs = 300;
 constexpr double kRounding = 1e-9;
 constexpr bool kInteger = true;
 
 // Not in the table: facts that a host states (PCIe, port, MTU, cores), sizes that verbs programs can read, and
 // parameters without effect on a steady run (registration, wake-ups, packet loss).
 constexpr std::array kLearnable = {
-    LearnableParameter{"host.post_call_ns", "CPU, each ibv_post_send", ParameterGroup::cpu, 1, 1000, kCpuNs},
-    LearnableParameter{"host.post_wqe_ns", "CPU, each WQE posted", ParameterGroup::cpu, 1, 1000, kCpuNs},
+    LearnableParameter{"host.post_call_ns", "CPU, each ibv_post_send", ParameterGroup::cpu, 1, 1000, kServiceNs},
+    LearnableParameter{"host.post_wqe_ns", "CPU, each WQE posted", ParameterGroup::cpu, 1, 1000, kServiceNs},
     LearnableParameter{"host.wc_line_ns", "CPU, each 64-byte line written to the adapter", ParameterGroup::cpu, 1, 500,
-                       kCpuNs},
-    LearnableParameter{"host.doorbell_ns", "CPU, each doorbell", ParameterGroup::cpu, 1, 500, kCpuNs},
-    LearnableParameter{"host.poll_call_ns", "CPU, each ibv_poll_cq", ParameterGroup::cpu, 1, 500, kCpuNs},
-    LearnableParameter{"host.poll_cqe_ns", "CPU, each completion polled", ParameterGroup::cpu, 1, 500, kCpuNs},
+                       kServiceNs},
+    LearnableParameter{"host.doorbell_ns", "CPU, each doorbell", ParameterGroup::cpu, 1, 500, kServiceNs},
+    LearnableParameter{"host.poll_call_ns", "CPU, each ibv_poll_cq", ParameterGroup::cpu, 1, 500, kServiceNs},
+    LearnableParameter{"host.poll_cqe_ns", "CPU, each completion polled", ParameterGroup::cpu, 1, 500, kServiceNs},
     LearnableParameter{"host.line_transfer_ns", "transfer of a cache line between cores", ParameterGroup::cpu, 5, 1000,
                        0, false, kSharedQp},
-    LearnableParameter{"host.post_recv_call_ns", "CPU, each ibv_post_recv", ParameterGroup::cpu, 1, 500, kCpuNs, false,
-                       kRecv},
-    LearnableParameter{"host.post_recv_wqe_ns", "CPU, each RECV posted", ParameterGroup::cpu, 1, 500, kCpuNs, false,
+    LearnableParameter{"host.post_recv_call_ns", "CPU, each ibv_post_recv", ParameterGroup::cpu, 1, 500, kServiceNs,
+                       false, kRecv},
+    LearnableParameter{"host.post_recv_wqe_ns", "CPU, each RECV posted", ParameterGroup::cpu, 1, 500, kServiceNs, false,
                        kRecv},
     LearnableParameter{"host.memory_read_ns", "latency of host memory for a DMA read", ParameterGroup::path, 10, 2000,
                        kPathNs},
@@ -47,25 +47,26 @@ constexpr std::array kLearnable = {
                        kOverlap},
     LearnableParameter{"nic.front_end_ns", "latency from a doorbell to its fetch", ParameterGroup::path, 5, 1000,
                        kPathNs},
-    LearnableParameter{"nic.doorbell_wqe_ns", "requester unit, each fetched WQE", ParameterGroup::requester, 5, 2000},
+    LearnableParameter{"nic.doorbell_wqe_ns", "requester unit, each fetched WQE", ParameterGroup::requester, 5, 2000,
+                       kServiceNs},
     LearnableParameter{"nic.blueflame_wqe_ns", "requester unit, each WQE by BlueFlame", ParameterGroup::requester, 5,
-                       2000},
+                       2000, kServiceNs},
     LearnableParameter{"nic.wqe_block_ns", "requester unit, each 64-byte block of a WQE", ParameterGroup::requester, 0,
-                       500, kSomeNs},
+                       500, kServiceNs},
     LearnableParameter{"nic.gather_ns", "requester unit, each WQE with payload by DMA", ParameterGroup::requester, 0,
                        2000, kSomeNs, false, kGather},
     LearnableParameter{"nic.next_packet_ns", "requester unit, each further packet", ParameterGroup::requester, 2, 1000,
-                       0, false, kPackets},
+                       kServiceNs, false, kPackets},
     LearnableParameter{"nic.responder_units", "responder units", ParameterGroup::responder, 1, 128, 0, kInteger,
                        kOverlap},
     LearnableParameter{"nic.handle_ack_ns", "responder unit, each acknowledgement", ParameterGroup::responder, 2, 2000,
-                       0, false, kReliable},
+                       kServiceNs, false, kReliable},
     LearnableParameter{"nic.handle_response_ns", "responder unit, each packet of a response", ParameterGroup::responder,
-                       5, 2000, 0, false, kReliable},
+                       5, 2000, kServiceNs, false, kReliable},
     LearnableParameter{"nic.receive_packet_ns", "responder unit, each request packet", ParameterGroup::responder, 5,
-                       2000},
-    LearnableParameter{"nic.receive_dma_ns", "responder unit, each DMA of a packet", ParameterGroup::responder, 5,
-                       2000},
+                       2000, kServiceNs},
+    LearnableParameter{"nic.receive_dma_ns", "responder unit, each DMA of a packet", ParameterGroup::responder, 5, 2000,
+                       kServiceNs},
     LearnableParameter{"nic.receive_line_ns", "responder unit, each further line of payload", ParameterGroup::responder,
                        0, 200, 2, false, kLarge},
     LearnableParameter{"nic.read_request_ns", "responder unit, each READ in addition", ParameterGroup::responder, 0,
@@ -73,7 +74,7 @@ constexpr std::array kLearnable = {
     LearnableParameter{"nic.read_response_ns", "mean latency of a READ's response", ParameterGroup::path, 0, 3000,
                        kPathNs, false, kRead},
     LearnableParameter{"nic.atomic_packet_ns", "responder unit, each atomic in addition", ParameterGroup::responder, 0,
-                       3000, kSomeNs, false, kAtomic},
+                       3000, kServiceNs, false, kAtomic},
     LearnableParameter{"nic.atomic_operation_ns", "time of an atomic's slot", ParameterGroup::responder, 0, 2000,
                        kSomeNs, false, kAtomic},
     LearnableParameter{"nic.transmit_ns", "latency from a unit to the port", ParameterGroup::path, 5, 3000, kPathNs},
