@@ -207,6 +207,26 @@ TEST(RobustFit, MeasuresWeakDerivativesWithLongSteps) {
   }
 }
 
+TEST(RobustFit, DoesNotDifferentiateAFigureOfChance) {
+  std::size_t trials_of_chance = 0;
+  const LogFigures figures = [&](const std::vector<FitTrial>& trials) {
+    std::vector<double> out;
+    for (const FitTrial& trial : trials) {
+      const bool chance = trial.row == 1;
+      trials_of_chance += chance;
+      out.push_back(chance ? 0.4 * static_cast<double>(trial.seed) : -std::log(trial.values[0]));
+    }
+    return out;
+  };
+  RobustFit fit({parameter("nic.first_ns", 200)}, figures, {});
+  fit.add_row(RowUse::fitted, -std::log(220.0), kAllProperties);
+  fit.add_row(RowUse::fitted, 0, kAllProperties);
+  fit.improve(0);
+  EXPECT_LT(fit.derivatives(0)(0), 0);
+  EXPECT_EQ(fit.derivatives(1)(0), 0);
+  EXPECT_EQ(trials_of_chance, 3U) << "one for each seed";
+}
+
 // The start of the sum is 190, and it is 250. In logarithms, a quarter along the values that the linear model says have
 // this sum misses it by more than 1 %, which costs 15 here.
 TEST(RobustFit, TimesOfAPathThatAddUpHaveOneCost) {
