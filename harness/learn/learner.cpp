@@ -218,6 +218,7 @@ void Learner::fit_thoroughly(int steps) {
   correct_short_intervals();
   fit_.scan_caches();
   fit_.improve(steps);
+  fit_.scan_units(steps);
 }
 
 void Learner::fit(int steps) {
@@ -309,6 +310,7 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
 void Learner::finish() {
   correct_short_intervals();
   fit_.scan_caches();
+  fit_.scan_units(kLastSteps);
   correct_short_intervals();
   fit_.improve(kLastSteps, kFresh);
   fit_.refresh();

@@ -53,6 +53,11 @@ class LinearRows {
   std::size_t size() const { return rows_.size(); }
   const Row& operator[](std::size_t row) const { return rows_[row]; }
   const std::vector<FitParameter>& parameters() const { return parameters_; }
+  // From the next move on, the values that a fit tries.
+  void set_range(std::size_t parameter, double low, double high) {
+    parameters_[parameter].low = low;
+    parameters_[parameter].high = high;
+  }
   const Vector& coordinates() const { return x_; }
   std::vector<double> values_at(const Vector& x) const;
   Vector within_range(Vector x) const;

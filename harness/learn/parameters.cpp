@@ -118,6 +118,10 @@ bool slows_when_larger(const FitParameter& parameter) {
   return parameter.name.ends_with("_ns") || parameter.name.ends_with("_gap_bytes");
 }
 
+bool counts_units(const FitParameter& parameter) {
+  return parameter.name.ends_with("_units");
+}
+
 double coordinate(const FitParameter& parameter, double value) {
   return parameter.scale * std::log(value + parameter.offset);
 }

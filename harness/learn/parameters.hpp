@@ -64,6 +64,9 @@ struct FitParameter {
 // True for times and gaps, which slow a machine down as they grow; false for numbers, sizes and shares.
 bool slows_when_larger(const FitParameter& parameter);
 
+// True for the number of units of the requester or the responder.
+bool counts_units(const FitParameter& parameter);
+
 // The parameter's coordinate in the fit, and the inverse, within the range and beyond it.
 double coordinate(const FitParameter& parameter, double value);
 double value_at_coordinate(const FitParameter& parameter, double x);

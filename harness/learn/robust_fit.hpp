@@ -53,6 +53,9 @@ class RobustFit {
   // Tries other sizes of each cache, by factors from 1.4 to 8, and keeps the best. A cache that is much too small or
   // too large has no derivatives.
   void scan_caches();
+  // Tries one unit more and one less for each count of few units, keeps that number for up to `steps` steps of the
+  // other parameters, and keeps the better fit. A fit that is free to change the number goes back to the wrong one.
+  void scan_units(int steps);
   Loss loss() const { return options_.loss; }
   void set_loss(Loss loss) { options_.loss = loss; }
   // Moves to these coordinates. Returns false, and moves nothing, if many simulations fail there. Precondition:
@@ -125,6 +128,8 @@ class RobustFit {
   double cost_of_changed(const Vector& at, double scale, const std::function<bool(std::size_t)>& changes) const;
   double cost_of(const std::vector<double>& simulated, const Vector& x, double scale) const;
   void scan(std::size_t p);
+  // Holds the parameter at this value while the others improve. Changes nothing and returns false if that is no better.
+  bool improve_others(std::size_t p, double value, int steps);
   Vector step(double damping, double scale) const;
   bool try_step(double& damping);
   std::vector<std::size_t> poor_rows(const Vector& moved, const std::vector<double>& simulated, double line) const;

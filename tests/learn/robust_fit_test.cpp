@@ -273,6 +273,29 @@ TEST(RobustFit, FindsACacheThatIsMuchLarger) {
   EXPECT_LT(fit.values()[0], 10'000);
 }
 
+// Four units take half of the time. Fewer than three are no slower, so the derivatives say that their number is no
+// limit.
+TEST(RobustFit, FindsANumberOfUnitsThatNoDerivativeShows) {
+  const auto figure = [](double units, double time) { return -std::log(units >= 4 ? time / 2 : time); };
+  const LogFigures figures = [&](const std::vector<FitTrial>& trials) {
+    std::vector<double> out;
+    for (const FitTrial& trial : trials) {
+      const double time = trial.values[1];
+      out.push_back(trial.row % 2 == 0 ? figure(std::round(trial.values[0]), time) : -std::log(time));
+    }
+    return out;
+  };
+  FitParameter units{.name = "nic.responder_units", .start = 3, .low = 1, .high = 128, .integer = true};
+  RobustFit fit({units, parameter("nic.first_ns", 200)}, figures, {.error = 0.01});
+  for (std::size_t row = 0; row < 20; ++row)
+    fit.add_row(RowUse::fitted, row % 2 == 0 ? figure(4, 220) : -std::log(220.0), kAllProperties);
+  fit.improve(20);
+  EXPECT_EQ(std::round(fit.values()[0]), 3);
+  fit.scan_units(10);
+  EXPECT_EQ(std::round(fit.values()[0]), 4);
+  EXPECT_NEAR(fit.values()[1], 220, 1);
+}
+
 // A row that depends on the unknown parameter gains more than one that depends on the known one.
 TEST(Design, ChoosesTheRowOfTheUncertainParameter) {
   Machine lab;
