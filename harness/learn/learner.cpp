@@ -218,7 +218,6 @@ void Learner::fit_thoroughly(int steps) {
   correct_short_intervals();
   fit_.scan_caches();
   fit_.improve(steps);
-  fit_.scan_units(steps);
 }
 
 void Learner::fit(int steps) {

@@ -26,7 +26,6 @@ constexpr double kShortStep = 0.05;   // of each coordinate: what such a step do
 constexpr double kScanGain = 10;      // of the cost, at least, to change the size of a cache; as much loss ends a scan
 constexpr double kScanStep = 0.35;    // of the size's logarithm: a factor of 1.4
 constexpr int kScanSteps = 6;         // in either direction: a factor of 8
-constexpr double kFewUnits = 8;       // one more or less changes a rate by an eighth at least
 constexpr double kFailedShare = 0.1;  // of the runs of a step: more are a fault of its values
 
 // Cholesky's decomposition of a symmetric positive definite matrix.
@@ -289,7 +288,7 @@ void RobustFit::scan_units(int steps) {
     if (!counts_units(parameters()[p])) continue;
     for (const double side : {-1.0, 1.0}) {
       double units = std::round(values()[p]);
-      while (units <= kFewUnits && improve_others(p, units + side, steps)) units += side;
+      while (improve_others(p, units + side, steps)) units += side;
     }
   }
 }

@@ -53,8 +53,8 @@ class RobustFit {
   // Tries other sizes of each cache, by factors from 1.4 to 8, and keeps the best. A cache that is much too small or
   // too large has no derivatives.
   void scan_caches();
-  // Tries one unit more and one less for each count of few units, keeps that number for up to `steps` steps of the
-  // other parameters, and keeps the better fit. A fit that is free to change the number goes back to the wrong one.
+  // Tries one unit more and one less, keeps that number for up to `steps` steps of the other parameters, and keeps the
+  // better fit. A fit that is free to change the number goes back to the wrong one.
   void scan_units(int steps);
   Loss loss() const { return options_.loss; }
   void set_loss(Loss loss) { options_.loss = loss; }
