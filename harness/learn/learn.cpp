@@ -140,7 +140,7 @@ class Learning {
     std::vector<MeasuredFigure> some;
     for (const std::size_t i : draw_numbers(figures.size(), kSurveyed, options_.seed)) some.push_back(figures[i]);
     start(told, candidate_facts(told), some);
-    print_format(out_, "{}: {} points, about {} of simulation\n", options_.given, figures.size(),
+    print_format(out_, "{}: {} measurements, about {} of simulation\n", options_.given, figures.size(),
                  simulation_text(static_cast<double>(figures.size()), learner().start().seconds));
     const std::vector<std::size_t> judges = draw_numbers(figures.size(), figures.size() / kJudged, options_.seed + 1);
     for (std::size_t i = 0; i < figures.size(); ++i) add(figures[i], std::ranges::binary_search(judges, i));

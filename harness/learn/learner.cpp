@@ -309,7 +309,7 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
 void Learner::finish() {
   correct_short_intervals();
   fit_.scan_caches();
-  fit_.scan_units(kLastSteps);
+  improve_with_other_units(fit_, kLastSteps);
   correct_short_intervals();
   fit_.improve(kLastSteps, kFresh);
   fit_.refresh();

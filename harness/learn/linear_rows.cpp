@@ -16,8 +16,8 @@ constexpr double kLeastChange = 0.002, kNoiseFactor = 3;
 constexpr double kWeakChange = 0.012, kWeakFactor = 3.5;
 constexpr std::array<std::uint64_t, 2> kOtherSeeds{2, 3};
 constexpr double kFailedNoise = 0.5;  // of a row whose simulation fails with another seed
-// A figure that varies more than this between seeds says nothing about the parameters. It comes from packet loss, and
-// takes long to simulate.
+// A figure that varies more than this between seeds says nothing about the parameters, and neither does a run that
+// fails. Both come from packet loss, and take long to simulate.
 constexpr double kChaos = 0.2;
 constexpr double kPoorShare = 0.4;  // of a change that the derivatives may miss
 

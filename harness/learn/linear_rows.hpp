@@ -53,7 +53,7 @@ class LinearRows {
   std::size_t size() const { return rows_.size(); }
   const Row& operator[](std::size_t row) const { return rows_[row]; }
   const std::vector<FitParameter>& parameters() const { return parameters_; }
-  // From the next move on, the values that a fit tries.
+  // Other bounds of a parameter, from the next move on.
   void set_range(std::size_t parameter, double low, double high) {
     parameters_[parameter].low = low;
     parameters_[parameter].high = high;

@@ -23,7 +23,6 @@ constexpr double kPoorLine = 0.03, kVeryPoorLine = 0.1;
 constexpr double kFirstDamping = 0.01, kDampingFactor = 3;
 constexpr int kAttempts = 5;
 constexpr double kShortStep = 0.05;   // of each coordinate: what such a step does not foretell is noise
-constexpr double kScanGain = 10;      // of the cost, at least, to change the size of a cache; as much loss ends a scan
 constexpr double kScanStep = 0.35;    // of the size's logarithm: a factor of 1.4
 constexpr int kScanSteps = 6;         // in either direction: a factor of 8
 constexpr double kFailedShare = 0.1;  // of the runs of a step: more are a fault of its values
@@ -281,30 +280,6 @@ void RobustFit::scan(std::size_t p) {
   const double middle = best(p);
   for (const double side : {-kScanStep / 2, kScanStep / 2}) cost_with(middle + side);
   move_to(best);
-}
-
-void RobustFit::scan_units(int steps) {
-  for (std::size_t p = 0; p < parameters().size(); ++p) {
-    if (!counts_units(parameters()[p])) continue;
-    for (const double side : {-1.0, 1.0}) {
-      double units = std::round(values()[p]);
-      while (improve_others(p, units + side, steps)) units += side;
-    }
-  }
-}
-
-bool RobustFit::improve_others(std::size_t p, double value, int steps) {
-  const FitParameter& parameter = parameters()[p];
-  if (value < parameter.low || value > parameter.high) return false;
-  RobustFit other = *this;
-  other.linear_.set_range(p, value, value);
-  if (!other.move_to(coordinates())) return false;
-  other.improve(steps);
-  other.linear_.set_range(p, parameter.low, parameter.high);
-  const double scale_now = scale();
-  if (other.cost(scale_now) > cost(scale_now) - kScanGain) return false;
-  *this = std::move(other);
-  return true;
 }
 
 bool RobustFit::improve(int steps, Until until) {

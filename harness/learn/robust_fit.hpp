@@ -29,6 +29,9 @@ struct RobustFitOptions {
 // A search ends at a step that gains less than this share of the cost.
 inline constexpr double kEnoughGain = 0.005;
 
+// Another whole number (the size of a cache, a count of units) is kept if it gains this much of the cost.
+inline constexpr double kScanGain = 10;
+
 // A candidate has no measured figure yet. A row that is held out judges the fit.
 enum class RowUse { candidate, fitted, held_out };
 
@@ -53,9 +56,8 @@ class RobustFit {
   // Tries other sizes of each cache, by factors from 1.4 to 8, and keeps the best. A cache that is much too small or
   // too large has no derivatives.
   void scan_caches();
-  // Tries one unit more and one less, keeps that number for up to `steps` steps of the other parameters, and keeps the
-  // better fit. A fit that is free to change the number goes back to the wrong one.
-  void scan_units(int steps);
+  // Other bounds of a parameter, from the next move on.
+  void set_range(std::size_t parameter, double low, double high) { linear_.set_range(parameter, low, high); }
   Loss loss() const { return options_.loss; }
   void set_loss(Loss loss) { options_.loss = loss; }
   // Moves to these coordinates. Returns false, and moves nothing, if many simulations fail there. Precondition:
@@ -128,8 +130,6 @@ class RobustFit {
   double cost_of_changed(const Vector& at, double scale, const std::function<bool(std::size_t)>& changes) const;
   double cost_of(const std::vector<double>& simulated, const Vector& x, double scale) const;
   void scan(std::size_t p);
-  // Holds the parameter at this value while the others improve. Changes nothing and returns false if that is no better.
-  bool improve_others(std::size_t p, double value, int steps);
   Vector step(double damping, double scale) const;
   bool try_step(double& damping);
   std::vector<std::size_t> poor_rows(const Vector& moved, const std::vector<double>& simulated, double line) const;

@@ -1,4 +1,4 @@
-// A second start of a fit, because its cost has several minima.
+// Other starts of a fit, because its cost has several minima.
 #pragma once
 
 #include "harness/learn/robust_fit.hpp"
@@ -9,5 +9,10 @@ namespace verbscope {
 // machine slower, and keeps the better one of both fits. A time that limits no row has no derivative, so its rows may
 // be put down to another parameter. If it limits too many rows, it has one. Precondition: fit.improve().
 void improve_from_slower_side(RobustFit& fit, int steps);
+
+// Fits again with one unit less and one more of the requester and of the responder, and goes on in a direction that is
+// better. The number is held for up to `steps` steps: a fit that may change it goes back to the wrong one, for which
+// the other parameters make up. Precondition: fit.improve().
+void improve_with_other_units(RobustFit& fit, int steps);
 
 }  // namespace verbscope

@@ -32,6 +32,7 @@ def draw_configuration(dice, cores):
     words = [benchmark, "--threads", str(dice.randint(1, min(16, cores))), "--qp", str(dice.choice([1, 1, 2, 4, 12])),
              "--post_list", str(dice.choice([1, 1, 2, 8, 16])), "--tx_depth", str(dice.choice([32, 64, 128]))]
     if benchmark == "atomic_rate":
+        words[words.index("--post_list") + 1] = "1"  # atomics are posted one at a time
         return words + ["--counters", str(dice.choice([1, 64, 5000]))]
     words += ["--size", str(size)]
     if benchmark == "read_rate":
@@ -52,7 +53,7 @@ def figure(programs, profile, words):
             record = json.loads(line)
             key = "lat_mean_ns" if words[0] == "verb_latency" else "rate_mops"
             return record["result"].get(key) if record["status"] == "ok" else None
-    return None
+    raise SystemExit(f"{' '.join(map(str, words))}: {done.stderr}")  # no measurement, but a wrong command line
 
 
 def error_percent(theirs, ours):

@@ -93,7 +93,7 @@ class Learn(unittest.TestCase):
         records.write_text("".join(some + some))
         done = run("learn", "--records", records, "--like", "cib", "--out", other)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("30 points", done.stdout)  # a repeated measurement counts
+        self.assertIn("30 measurements", done.stdout)  # a repeated measurement counts
         self.assertEqual(json.loads(other.read_text())["learned"]["records"], str(records))
 
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "harness/learn/design.hpp"
+#include "harness/learn/starts.hpp"
 #include "tests/learn/machine.hpp"
 
 namespace verbscope {
@@ -273,9 +274,8 @@ TEST(RobustFit, FindsACacheThatIsMuchLarger) {
   EXPECT_LT(fit.values()[0], 10'000);
 }
 
-// Four units take half of the time. Fewer than three are no slower, so the derivatives say that their number is no
-// limit.
-TEST(RobustFit, FindsANumberOfUnitsThatNoDerivativeShows) {
+// Four units are twice as fast as three, which are as fast as two: no derivative of three says that four are better.
+TEST(Starts, FindANumberOfUnitsThatNoDerivativeShows) {
   const auto figure = [](double units, double time) { return -std::log(units >= 4 ? time / 2 : time); };
   const LogFigures figures = [&](const std::vector<FitTrial>& trials) {
     std::vector<double> out;
@@ -291,7 +291,7 @@ TEST(RobustFit, FindsANumberOfUnitsThatNoDerivativeShows) {
     fit.add_row(RowUse::fitted, row % 2 == 0 ? figure(4, 220) : -std::log(220.0), kAllProperties);
   fit.improve(20);
   EXPECT_EQ(std::round(fit.values()[0]), 3);
-  fit.scan_units(10);
+  improve_with_other_units(fit, 10);
   EXPECT_EQ(std::round(fit.values()[0]), 4);
   EXPECT_NEAR(fit.values()[1], 220, 1);
 }
