@@ -325,7 +325,7 @@ std::uint32_t properties_of(const Point& point, const CandidateFacts& facts) {
   set(kPackets, size > static_cast<double>(facts.mtu));
   set(kManyQps, load.qps > kSomeQps);
   set(kDeep, load.outstanding > kSomeOutstanding);
-  set(kSharedQp, option(point, "threads_per_qp", 1) > 1);
+  set(kThreads, option(point, "threads", 1) > 1);
   set(kOverlap, !latency);
   return out;
 }

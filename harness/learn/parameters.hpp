@@ -24,7 +24,7 @@ enum Property : std::uint32_t {
   kPackets = 1U << 6,   // more than one packet per message
   kManyQps = 1U << 7,   // more than a few QPs
   kDeep = 1U << 8,      // hundreds of outstanding operations
-  kSharedQp = 1U << 9,  // threads that share QPs
+  kThreads = 1U << 9,   // several threads: they may share QPs, or doorbell registers
   kOverlap = 1U << 10,  // more than one operation outstanding
 };
 
