@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "analysis/points.hpp"
 #include "common/cli.hpp"
@@ -28,7 +31,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPointsPerRound = 40, kDoubtfulPerRound = 8;
 constexpr int kRoughSteps = 8, kFirstSteps = 20, kNextSteps = 6;
-constexpr int kUsualCores = 8;                                // if no host states them
+constexpr int kUsualCores = 8;  // if no host states them
+// A start whose rough fit has an error this much larger than the best one's is not fitted further.
+constexpr double kMuchWorse = 1.5;
 constexpr std::size_t kFewestFigures = 5;                     // to fit anything
 constexpr std::size_t kSurveyed = 30;                         // records that choose the profile to start from
 constexpr std::size_t kJudged = 5;                            // every n-th record judges the fit
@@ -232,19 +237,29 @@ class Learning {
     for (const auto& each : learners_) each->add(figure, held_out);
   }
 
-  // Fits roughly from each known profile, and goes on from the one that explains the points best.
+  // Fits from each known profile, and goes on from the one that explains the points best. A rough fit tells the two
+  // apart only if they differ a lot.
   void fit_starts() {
-    std::vector<double> errors;
-    for (const auto& each : learners_) {
-      each->fit_roughly(kRoughSteps);
-      errors.push_back(each->mean_error());
-      print_format(out_, "fitted from {}: mean error {:.1f} %\n", each->start().name, std::expm1(errors.back()) * 100);
-    }
-    const auto best = std::ranges::min_element(errors) - errors.begin();
-    std::swap(learners_.front(), learners_[static_cast<std::size_t>(best)]);
-    learners_.resize(1);
-    learner().fit_thoroughly(kFirstSteps);
+    keep_starts("fitted roughly", kMuchWorse, [](Learner& each) { each.fit_roughly(kRoughSteps); });
+    keep_starts("fitted", 1, [](Learner& each) { each.fit_thoroughly(kFirstSteps); });
     learner().fit_again(kFirstSteps);
+  }
+
+  // Fits from each start that is left, and keeps those whose errors are at most `factor` times the least one, the best
+  // first.
+  void keep_starts(std::string_view done, double factor, const std::function<void(Learner&)>& fit) {
+    std::vector<std::pair<double, std::unique_ptr<Learner>>> fitted;
+    for (std::unique_ptr<Learner>& each : learners_) {
+      fit(*each);
+      const double error = each->mean_error();
+      print_format(out_, "{} from {}: mean error {:.1f} %\n", done, each->start().name, std::expm1(error) * 100);
+      fitted.emplace_back(error, std::move(each));
+    }
+    std::ranges::sort(fitted, {}, [](const auto& each) { return each.first; });
+    learners_.clear();
+    for (auto& [error, each] : fitted) {
+      if (error <= factor * fitted.front().first) learners_.push_back(std::move(each));
+    }
   }
 
   Learner& learner() { return *learners_.front(); }

@@ -141,12 +141,14 @@ std::vector<FitParameter> parameters_to_learn(const Json& profile) {
     // 0 below the range says that the adapter has no such part, which another value cannot express.
     if (value == nullptr || (value->get<double>() == 0 && each.low > 0)) continue;
     const double start = std::clamp(value->get<double>(), each.low, each.high);
+    // Known profiles have 0 for some times that others have: a time that starts there may still be long.
+    const double short_time = std::min(each.offset, std::max(kSomeNs, each.offset / 3));
     out.push_back({.name = std::string(each.name),
                    .start = start,
                    .low = each.low,
                    .high = each.high,
                    .offset = each.offset,
-                   .scale = (start + each.offset) / (start + std::min(each.offset, kSomeNs)),
+                   .scale = (start + each.offset) / (start + short_time),
                    .integer = each.integer,
                    .needs = each.needs,
                    .group = each.group});

@@ -70,5 +70,18 @@ TEST(ParametersToLearn, KeepsATimeOfNothing) {
   }
 }
 
+// The change of a value by the standard deviation of a start (RobustFitOptions::known_within).
+double likely_move(const std::string& cluster, const std::string& name) {
+  const auto parameters = parameters_to_learn(read_json_file(find_config("clusters", cluster)));
+  const FitParameter& found = *std::ranges::find(parameters, name, &FitParameter::name);
+  return value_at_coordinate(found, coordinate(found, found.start) + 0.5) - found.start;
+}
+
+// cx5ib has 0 for the latency of a READ's response, cib has 250 ns: a fit from cx5ib has to get there.
+TEST(ParametersToLearn, LetsATimeOfNothingBecomeOneOfKnownProfiles) {
+  EXPECT_GT(likely_move("cx5ib", "nic.read_response_ns"), 50);
+  EXPECT_NEAR(likely_move("cib", "nic.read_response_ns"), 0.5 * (250 + 100), 50);
+}
+
 }  // namespace
 }  // namespace verbscope
