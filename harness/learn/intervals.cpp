@@ -34,14 +34,12 @@ LearnedInterval interval_of(const FitParameter& parameter, double x, double belo
 class CostProfile {
  public:
   explicit CostProfile(RobustFit& fit)
-      : fit_(fit),
-        covariance_(fit.covariance()),
-        scale_(fit.scale()),
-        cost_(fit.cost(scale_)),
-        rise_(kRise95 + kUnresolved * cost_) {}
+      : fit_(fit), scale_(fit.scale()), cost_(fit.cost(scale_)), rise_(kRise95 + kUnresolved * cost_) {
+    for (std::size_t p = 0; p < fit.parameters().size(); ++p) columns_.push_back(fit.covariance_beside_kinks(p));
+  }
 
   // The distance of the end of a parameter's interval in the linearised model.
-  double linear(std::size_t p) const { return std::sqrt(rise_ * covariance_(p, p)); }
+  double linear(std::size_t p) const { return std::sqrt(rise_ * columns_[p](p)); }
 
   // The distance of the end in this direction, 1 or -1: where the cost has risen by rise_, at least linear().
   double end(std::size_t p, double direction) {
@@ -64,7 +62,7 @@ class CostProfile {
  private:
   // The others move as the linearised model says, for the smallest rise.
   double rise_at(std::size_t p, double distance) {
-    Vector moved = covariance_.col(p) / covariance_(p, p) * distance;
+    Vector moved = columns_[p] / columns_[p](p) * distance;
     moved = (moved.array().abs() < kLeastMove).select(0, moved);
     const Vector at = fit_.coordinates() + moved;
     const double rise = fit_.cost_at(at, scale_) - cost_;
@@ -73,7 +71,7 @@ class CostProfile {
   }
 
   RobustFit& fit_;
-  Matrix covariance_;
+  std::vector<Vector> columns_;  // of the covariance, by parameter
   double scale_, cost_;
   double rise_;  // of the cost at the ends of an interval
   std::optional<Vector> better_;

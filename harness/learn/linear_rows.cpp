@@ -300,9 +300,11 @@ void LinearRows::refresh(const Rows& rows) {
     Row& row = rows_[rows[r]];
     row.has_derivatives = true;
     row.moved_by.assign(parameters_.size(), false);
+    row.steeper = Vector::Zero(x_.size());
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
       const double one = slower_side[r](p), other = faster_side[r](p);
       row.moved_by[p] = one != 0 || other != 0;
+      row.steeper(p) = std::abs(one) > std::abs(other) ? one : other;
       row.derivatives(p) = one * other > 0 ? std::copysign(std::min(std::abs(one), std::abs(other)), one) : 0;
     }
   }

@@ -39,6 +39,7 @@ class LinearRows {
     bool has_figure = false, has_derivatives = false;
     double noise = 0;  // difference between simulations with other seeds, of the logarithm
     Vector derivatives{};
+    Vector steeper{};              // derivatives, the larger ones of both directions; refresh()
     std::vector<bool> moved_by{};  // by parameter: it changes the figure in one direction at least; refresh()
   };
   using Rows = std::vector<std::size_t>;

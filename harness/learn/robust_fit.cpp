@@ -34,6 +34,10 @@ Eigen::LLT<Matrix> decomposed(const Matrix& matrix) {
   return out;
 }
 
+Vector present_derivatives(const LinearRows::Row& row) {
+  return row.derivatives;
+}
+
 double middle(std::vector<double> values) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, at);
@@ -81,9 +85,13 @@ double RobustFit::factor(std::size_t row) const {
 }
 
 Vector RobustFit::derivatives(std::size_t row) const {
+  return derivatives(row, present_derivatives);
+}
+
+Vector RobustFit::derivatives(std::size_t row, const DerivativesOf& of) const {
   const std::vector<std::size_t> group = peers(row);
-  Vector out = linear_[row].derivatives;
-  for (const std::size_t i : group) out -= linear_[i].derivatives / static_cast<double>(group.size());
+  Vector out = of(linear_[row]);
+  for (const std::size_t i : group) out -= of(linear_[i]) / static_cast<double>(group.size());
   return out;
 }
 
@@ -171,10 +179,12 @@ std::optional<std::vector<double>> RobustFit::figures_at(const Vector& x) const 
   return too_many_fail(rows, out) ? std::nullopt : std::optional(std::move(out));
 }
 
-Matrix RobustFit::information(double scale) const {
+Matrix RobustFit::information(double scale, const DerivativesOf& of) const {
   Matrix out = Matrix::Zero(start_.size(), start_.size());
-  for (const std::size_t row : counted_rows())
-    out += weight(row, scale) * derivatives(row) * derivatives(row).transpose();
+  for (const std::size_t row : counted_rows()) {
+    const Vector slope = derivatives(row, of);
+    out += weight(row, scale) * slope * slope.transpose();
+  }
   if (options_.known_within > 0) out.diagonal().array() += 1 / (options_.known_within * options_.known_within);
   return out;
 }
@@ -184,11 +194,20 @@ Matrix RobustFit::covariance() const {
 }
 
 Matrix RobustFit::covariance(double scale) const {
-  return decomposed(information(scale)).solve(Matrix::Identity(start_.size(), start_.size()));
+  return decomposed(information(scale, present_derivatives)).solve(Matrix::Identity(start_.size(), start_.size()));
+}
+
+Vector RobustFit::covariance_beside_kinks(std::size_t parameter) const {
+  const auto of = [parameter](const LinearRows::Row& row) {
+    Vector out = row.steeper;
+    out(parameter) = row.derivatives(parameter);
+    return out;
+  };
+  return decomposed(information(scale(), of)).solve(Vector::Unit(start_.size(), static_cast<Eigen::Index>(parameter)));
 }
 
 Vector RobustFit::step(double damping, double scale) const {
-  Matrix matrix = information(scale);
+  Matrix matrix = information(scale, present_derivatives);
   matrix.diagonal() = matrix.diagonal().array() * (1 + damping) + damping;
   Vector pull = Vector::Zero(start_.size());
   for (const std::size_t row : counted_rows()) pull += weight(row, scale) * residual(row) * derivatives(row);

@@ -97,6 +97,9 @@ class RobustFit {
   double scale() const;
   // The covariance of the coordinates, from the fitted rows and the starting values.
   Matrix covariance() const;
+  // The column of a parameter in the covariance if the others may pass a kink: they have the larger derivatives of both
+  // directions. One limit may then replace another that is nearly equal. Precondition: refresh() at the present values.
+  Vector covariance_beside_kinks(std::size_t parameter) const;
   const Vector& coordinates() const { return linear_.coordinates(); }
 
  private:
@@ -119,7 +122,10 @@ class RobustFit {
   double weight(std::size_t row, double scale) const;
   Loss loss_of(std::size_t row) const;
   double loss_of(std::size_t row, double residual, double variance) const;
-  Matrix information(double scale) const;
+  using DerivativesOf = std::function<Vector(const LinearRows::Row&)>;
+  // Of the row's figure, or of its ratio to those of its group.
+  Vector derivatives(std::size_t row, const DerivativesOf& of) const;
+  Matrix information(double scale, const DerivativesOf& of) const;
   Matrix covariance(double scale) const;
   std::vector<std::size_t> fitted_rows() const;
   std::vector<std::size_t> counted_rows() const;

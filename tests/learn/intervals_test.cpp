@@ -41,6 +41,20 @@ TEST(ProfileIntervals, AValueBelowWhichNothingChangesIsNotIdentified) {
   EXPECT_LT(interval.low, 104);
 }
 
+// The first parameter explains the rows, and the second would as well, 2 % higher. Then the first could have any lower
+// value.
+TEST(ProfileIntervals, ALimitThatAnotherMayReplaceIsNotIdentified) {
+  Machine lab;
+  for (int i = 0; i < 8; ++i) lab.longer(1, 1);
+  RobustFit fit({parameter("nic.first_ns", 100), parameter("nic.second_ns", 98)}, lab.simulate(), {.error = 0.005});
+  for (std::size_t row = 0; row < lab.rows(); ++row)
+    fit.add_row(RowUse::fitted, -std::log(100.0) + (row % 2 == 0 ? 0.005 : -0.005), kAllProperties);
+  fit.improve(20);
+  fit.refresh();
+  EXPECT_LT(profile_intervals(fit).front().low, 80);
+  EXPECT_FALSE(profile_intervals(fit).front().identified);
+}
+
 TEST(ProfileIntervals, AParameterWithoutRowsIsNotIdentified) {
   Machine lab;
   for (int i = 1; i <= 8; ++i) lab.longer(i, 0);
