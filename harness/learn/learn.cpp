@@ -37,7 +37,7 @@ constexpr double kMuchWorse = 1.5;
 constexpr std::size_t kFewestFigures = 5;                     // to fit anything
 constexpr std::size_t kSurveyed = 30;                         // records that choose the profile to start from
 constexpr std::size_t kJudged = 5;                            // every n-th record judges the fit
-constexpr double kSecondsPerRun = 0.04, kRunsPerPoint = 130;  // of the simulations of a fit, on one CPU
+constexpr double kSecondsPerRun = 0.04, kRunsPerPoint = 200;  // of the simulations of a fit, on one CPU
 
 // Measures points, or returns the records of earlier calls, and appends new ones to the file.
 class Measurements {
