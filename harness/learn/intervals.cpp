@@ -35,7 +35,8 @@ class CostProfile {
  public:
   explicit CostProfile(RobustFit& fit)
       : fit_(fit), scale_(fit.scale()), cost_(fit.cost(scale_)), rise_(kRise95 + kUnresolved * cost_) {
-    for (std::size_t p = 0; p < fit.parameters().size(); ++p) columns_.push_back(fit.covariance_beside_kinks(p));
+    for (std::size_t p = 0; p < fit.parameters().size(); ++p)
+      columns_.push_back(fit.covariance_beside_kinks(p, scale_));
   }
 
   // The distance of the end of a parameter's interval in the linearised model.

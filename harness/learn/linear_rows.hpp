@@ -63,7 +63,7 @@ class LinearRows {
   std::vector<double> values_at(const Vector& x) const;
   Vector within_range(Vector x) const;
   bool may_change(std::size_t row, std::size_t parameter) const {
-    return (parameters_[parameter].needs & ~rows_[row].properties) == 0;
+    return verbscope::may_change(parameters_[parameter], rows_[row].properties);
   }
   // A parameter that differs there changes the figure of the row. Precondition: refresh() of the row.
   bool changes_at(std::size_t row, const Vector& x) const;

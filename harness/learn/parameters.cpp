@@ -112,6 +112,10 @@ std::span<const LearnableParameter> learnable_parameters() {
   return kLearnable;
 }
 
+bool may_change(const FitParameter& parameter, std::uint32_t properties) {
+  return (parameter.needs & ~properties) == 0;
+}
+
 bool slows_when_larger(const FitParameter& parameter) {
   return parameter.name.ends_with("_ns") || parameter.name.ends_with("_gap_bytes");
 }
@@ -141,7 +145,7 @@ std::vector<FitParameter> parameters_to_learn(const Json& profile) {
     // 0 below the range says that the adapter has no such part, which another value cannot express.
     if (value == nullptr || (value->get<double>() == 0 && each.low > 0)) continue;
     const double start = std::clamp(value->get<double>(), each.low, each.high);
-    // Known profiles have 0 for some times that others have: a time that starts there may still be long.
+    // A shorter start counts as about this long: known profiles have 0 for times that are hundreds of ns in others.
     const double short_time = std::min(each.offset, std::max(kSomeNs, each.offset / 3));
     out.push_back({.name = std::string(each.name),
                    .start = start,

@@ -55,11 +55,14 @@ struct FitParameter {
   double start = 0;
   double low = 0, high = 0;
   double offset = 0;
-  double scale = 1;  // of the coordinate, which differs near the start as the logarithm of the value does
+  double scale = 1;  // of the coordinate: near a start that is not short, it differs as the logarithm of the value does
   bool integer = false;
   std::uint32_t needs = kAnyOperation;
   ParameterGroup group = ParameterGroup::cpu;
 };
+
+// False if the parameter does not change figures of operations with these properties.
+bool may_change(const FitParameter& parameter, std::uint32_t properties);
 
 // True for times and gaps, which slow a machine down as they grow; false for numbers, sizes and shares.
 bool slows_when_larger(const FitParameter& parameter);

@@ -197,13 +197,13 @@ Matrix RobustFit::covariance(double scale) const {
   return decomposed(information(scale, present_derivatives)).solve(Matrix::Identity(start_.size(), start_.size()));
 }
 
-Vector RobustFit::covariance_beside_kinks(std::size_t parameter) const {
+Vector RobustFit::covariance_beside_kinks(std::size_t parameter, double scale) const {
   const auto of = [parameter](const LinearRows::Row& row) {
     Vector out = row.steeper;
     out(parameter) = row.derivatives(parameter);
     return out;
   };
-  return decomposed(information(scale(), of)).solve(Vector::Unit(start_.size(), static_cast<Eigen::Index>(parameter)));
+  return decomposed(information(scale, of)).solve(Vector::Unit(start_.size(), static_cast<Eigen::Index>(parameter)));
 }
 
 Vector RobustFit::step(double damping, double scale) const {

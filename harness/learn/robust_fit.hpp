@@ -98,8 +98,9 @@ class RobustFit {
   // The covariance of the coordinates, from the fitted rows and the starting values.
   Matrix covariance() const;
   // The column of a parameter in the covariance if the others may pass a kink: they have the larger derivatives of both
-  // directions. One limit may then replace another that is nearly equal. Precondition: refresh() at the present values.
-  Vector covariance_beside_kinks(std::size_t parameter) const;
+  // directions. One limit may then replace another that is nearly equal. `scale`: the standard deviation of a row.
+  // Precondition: refresh() at the present values.
+  Vector covariance_beside_kinks(std::size_t parameter, double scale) const;
   const Vector& coordinates() const { return linear_.coordinates(); }
 
  private:

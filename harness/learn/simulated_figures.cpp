@@ -90,7 +90,7 @@ void SimulatedFigures::add(const Point& point, const std::string& key, double fi
 std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
   std::vector<double> out;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const bool matters = (parameters_[i].needs & ~rows_[trial.row].properties) == 0;
+    const bool matters = may_change(parameters_[i], rows_[trial.row].properties);
     out.push_back(rounded_value(parameters_[i], matters ? trial.values[i] : parameters_[i].start));
   }
   return out;

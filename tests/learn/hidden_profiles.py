@@ -29,10 +29,12 @@ def draw_configuration(dice, cores):
         return [benchmark, "--verb", dice.choice(["read", "write", "send", "fetch_add"]), "--size", "8"] if dice.random() < 0.3 else [
             benchmark, "--verb", dice.choice(["read", "write", "send"]), "--size", str(dice.choice([16, 48, 200, 800, 3000, 9000]))]
     size = dice.choice([8, 24, 48, 100, 200, 400, 900, 3000, 8000])
-    words = [benchmark, "--threads", str(dice.randint(1, min(16, cores))), "--qp", str(dice.choice([1, 1, 2, 4, 12])),
-             "--post_list", str(dice.choice([1, 1, 2, 8, 16])), "--tx_depth", str(dice.choice([32, 64, 128]))]
+    threads, qps, post_list, depth = (dice.randint(1, min(16, cores)), dice.choice([1, 1, 2, 4, 12]),
+                                      dice.choice([1, 1, 2, 8, 16]), dice.choice([32, 64, 128]))
     if benchmark == "atomic_rate":
-        words[words.index("--post_list") + 1] = "1"  # atomics are posted one at a time
+        post_list = 1  # atomics are posted one at a time
+    words = [benchmark, "--threads", str(threads), "--qp", str(qps), "--post_list", str(post_list), "--tx_depth", str(depth)]
+    if benchmark == "atomic_rate":
         return words + ["--counters", str(dice.choice([1, 64, 5000]))]
     words += ["--size", str(size)]
     if benchmark == "read_rate":

