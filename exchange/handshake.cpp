@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/rand.h>
-#include <openssl/sha.h>
+#include <nettle/hmac.h>
+#include <nettle/memops.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 
 #include "common/error.hpp"
 
@@ -16,7 +15,7 @@ namespace verbscope {
 
 namespace {
 
-using Digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
+using Digest = std::array<unsigned char, SHA256_DIGEST_SIZE>;
 
 std::string hexadecimal(const Digest& bytes) {
   return fmt::format("{:02x}", fmt::join(bytes, ""));
@@ -26,21 +25,21 @@ std::string hexadecimal(const Digest& bytes) {
 
 std::string make_nonce() {
   Digest bytes;
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) fail("OpenSSL has no random bytes for a nonce");
+  if (getentropy(bytes.data(), bytes.size()) != 0) throw_errno("getentropy", errno);
   return hexadecimal(bytes);
 }
 
 bool is_digest_text(std::string_view text) {
-  return text.size() == 2 * SHA256_DIGEST_LENGTH && text.find_first_not_of("0123456789abcdef") == text.npos;
+  return text.size() == 2 * SHA256_DIGEST_SIZE && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
 std::string hmac_sha256(std::string_view key, std::string_view text) {
+  const auto bytes = [](std::string_view some) { return reinterpret_cast<const std::uint8_t*>(some.data()); };
+  hmac_sha256_ctx context;
+  hmac_sha256_set_key(&context, key.size(), bytes(key));
+  hmac_sha256_update(&context, text.size(), bytes(text));
   Digest digest;
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
-  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes, text.size(), digest.data(), nullptr) ==
-      nullptr) {
-    fail("OpenSSL cannot compute HMAC-SHA256");
-  }
+  hmac_sha256_digest(&context, digest.size(), digest.data());
   return hexadecimal(digest);
 }
 
@@ -51,7 +50,7 @@ std::string prove(std::string_view secret, Role role, const Nonces& nonces) {
 
 bool is_proof(std::string_view proof, std::string_view secret, Role role, const Nonces& nonces) {
   const std::string right = prove(secret, role, nonces);
-  return proof.size() == right.size() && CRYPTO_memcmp(proof.data(), right.data(), right.size()) == 0;
+  return proof.size() == right.size() && memeql_sec(proof.data(), right.data(), right.size()) != 0;
 }
 
 namespace {
