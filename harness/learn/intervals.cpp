@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace verbscope {
 namespace {
@@ -57,6 +58,15 @@ class CostProfile {
     return std::min(at, std::max(room, inside));
   }
 
+  // The distances of the values of the alternative fit that this parameter may have.
+  std::optional<std::pair<double, double>> distances(std::size_t p, const RobustFit& other) const {
+    const double rise = other.cost(scale_) - cost_;
+    if (rise >= rise_) return std::nullopt;
+    const double half = linear(p) * std::sqrt(1 - std::max(0.0, rise) / rise_);
+    const double middle = other.coordinates()(p) - fit_.coordinates()(p);
+    return std::pair(middle - half, middle + half);
+  }
+
   // Coordinates that explain the rows better, if end() met some.
   const std::optional<Vector>& better() const { return better_; }
 
@@ -80,18 +90,22 @@ class CostProfile {
 
 }  // namespace
 
-std::vector<LearnedInterval> profile_intervals(RobustFit& fit) {
+std::vector<LearnedInterval> profile_intervals(RobustFit& fit, const std::vector<RobustFit>& alternatives) {
   for (int move = 0;; ++move) {
     CostProfile profile(fit);
     std::vector<LearnedInterval> out;
     for (std::size_t p = 0; p < fit.parameters().size(); ++p) {
-      const FitParameter& parameter = fit.parameters()[p];
-      const double x = fit.coordinates()(p), linear = profile.linear(p);
-      out.push_back(interval_of(parameter, x, linear, linear));
-      if (!out.back().identified) continue;
-      const double below = profile.end(p, -1);
-      out.back() = interval_of(parameter, x, below, linear);
-      if (out.back().identified) out.back() = interval_of(parameter, x, below, profile.end(p, 1));
+      double below = profile.linear(p), above = below;
+      for (const RobustFit& other : alternatives) {
+        const auto distances = profile.distances(p, other);
+        if (!distances) continue;
+        below = std::max(below, -distances->first);
+        above = std::max(above, distances->second);
+      }
+      const auto interval = [&] { return interval_of(fit.parameters()[p], fit.coordinates()(p), below, above); };
+      if (interval().identified) below = std::max(below, profile.end(p, -1));
+      if (interval().identified) above = std::max(above, profile.end(p, 1));
+      out.push_back(interval());
       if (profile.better() && move < kMoves) break;
     }
     if (!profile.better() || move == kMoves) return out;

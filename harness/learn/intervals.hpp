@@ -20,7 +20,8 @@ inline constexpr double kWidestInterval = 1.25;
 
 // The intervals at the present values, by parameter. Those that the linearised model does not identify keep its
 // interval; the others get wider where the cost does not rise as it says. If the search meets better values, the fit
-// moves there. Precondition: fit.refresh() at the present values.
-std::vector<LearnedInterval> profile_intervals(RobustFit& fit);
+// moves there. An interval contains the values of alternatives that explain the rows nearly as well. Precondition:
+// fit.refresh() at the present values.
+std::vector<LearnedInterval> profile_intervals(RobustFit& fit, const std::vector<RobustFit>& alternatives);
 
 }  // namespace verbscope

@@ -19,7 +19,7 @@ namespace {
 
 // One of this many candidates is measured at first, or fewer within --points. One of this many points judges the fit.
 constexpr std::size_t kFirstStride = 5, kHeldOutStride = 5;
-constexpr int kLastSteps = 10;
+constexpr int kAlternativeSteps = 4, kLastSteps = 10;
 constexpr auto kFresh = RobustFit::Until::little_gained_with_fresh_derivatives;
 // Largest error of a point that counts as such: more is a disturbed measurement, or a mechanism that is not simulated.
 constexpr double kOutlier = 0.2;
@@ -213,6 +213,7 @@ void Learner::fit_roughly(int steps) {
 }
 
 void Learner::fit_thoroughly(int steps) {
+  improve_units(fit_, kAlternativeSteps);
   fit_.improve(steps, kFresh);
   fit_.set_loss(Loss::cauchy);
   correct_short_intervals();
@@ -309,11 +310,12 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
 void Learner::finish() {
   correct_short_intervals();
   fit_.scan_caches();
-  improve_with_other_units(fit_, kLastSteps);
+  fit_.improve(kLastSteps, kFresh);
   correct_short_intervals();
+  const std::vector<RobustFit> alternatives = improve_with_alternatives(fit_, kAlternativeSteps);
   fit_.improve(kLastSteps, kFresh);
   fit_.refresh();
-  intervals_ = profile_intervals(fit_);
+  intervals_ = profile_intervals(fit_, alternatives);
   fit_.simulate(point_rows());
 }
 

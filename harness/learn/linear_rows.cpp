@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 namespace verbscope {
@@ -14,6 +15,8 @@ constexpr double kLeastChange = 0.002, kNoiseFactor = 3;
 // A derivative by which the figure changes less, of the logarithm, is simulated with a longer step instead: rates of a
 // few operations at a time move in small jumps, because cores poll at intervals.
 constexpr double kWeakChange = 0.012, kWeakFactor = 3.5;
+// Derivatives hold up to this distance, of each coordinate, from where they were simulated.
+constexpr double kHolds = 0.08;
 constexpr std::array<std::uint64_t, 2> kOtherSeeds{2, 3};
 constexpr double kFailedNoise = 0.5;  // of a row whose simulation fails with another seed
 // A figure that varies more than this between seeds says nothing about the parameters, and neither does a run that
@@ -196,18 +199,27 @@ std::vector<double> LinearRows::slopes_by(double factor, const std::vector<Cell>
   return out;
 }
 
+bool LinearRows::is_weak(const Row& row, double slope) const {
+  return std::abs(slope) * kDerivativeStep < std::max(kWeakChange, 2 * kNoiseFactor * row.noise);
+}
+
 std::vector<double> LinearRows::slopes(const std::vector<Cell>& cells, const Vector& towards) const {
-  std::vector<double> out = slopes_by(1, cells, towards);
-  std::vector<Cell> weak;
-  std::vector<std::size_t> of;
+  std::vector<double> out(cells.size());
+  const auto simulate = [&](double factor, const std::vector<std::size_t>& which) {
+    std::vector<Cell> some;
+    for (const std::size_t i : which) some.push_back(cells[i]);
+    const std::vector<double> found = slopes_by(factor, some, towards);
+    for (std::size_t i = 0; i < which.size(); ++i) out[which[i]] = found[i];
+  };
+  const auto row_of = [&](std::size_t i) -> const Row& { return rows_[cells[i].row]; };
+  std::vector<std::size_t> usual, weak;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const double clear = std::max(kWeakChange, 2 * kNoiseFactor * rows_[cells[i].row].noise);
-    if (std::abs(out[i]) * kDerivativeStep >= clear) continue;
-    weak.push_back(cells[i]);
-    of.push_back(i);
+    const double known = row_of(i).has_derivatives ? row_of(i).derivatives(cells[i].parameter) : 0;
+    (known != 0 && is_weak(row_of(i), known) ? weak : usual).push_back(i);
   }
-  const std::vector<double> better = slopes_by(kWeakFactor, weak, towards);
-  for (std::size_t i = 0; i < weak.size(); ++i) out[of[i]] = better[i];
+  simulate(1, usual);
+  std::ranges::copy_if(usual, std::back_inserter(weak), [&](std::size_t i) { return is_weak(row_of(i), out[i]); });
+  simulate(kWeakFactor, weak);
   return out;
 }
 
@@ -219,14 +231,13 @@ void LinearRows::differentiate(const Rows& rows, const Vector& towards) {
   differentiate(rows, all, towards);
 }
 
-std::size_t LinearRows::differentiate_new(const Rows& rows) {
+void LinearRows::differentiate_new(const Rows& rows) {
   Rows fresh;
   for (const std::size_t i : rows) {
     if (!rows_[i].has_derivatives) fresh.push_back(i);
   }
   differentiate(fresh, all);
   for (const std::size_t i : fresh) rows_[i].has_derivatives = true;
-  return fresh.size();
 }
 
 void LinearRows::differentiate(const Rows& rows, const Wanted& wanted, const Vector& towards) {
@@ -236,15 +247,27 @@ void LinearRows::differentiate(const Rows& rows, const Wanted& wanted, const Vec
   std::erase_if(steady,
                 [this](std::size_t r) { return !(rows_[r].noise < kChaos && std::isfinite(rows_[r].simulated)); });
   const std::vector<Cell> cells = active(steady, wanted, towards);
+  const std::vector<double> found = slopes(cells, towards);
   for (const std::size_t r : rows) {
     Row& row = rows_[r];
     if (row.derivatives.size() == 0) row.derivatives = Vector::Zero(x_.size());
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
       if (wanted(p)) row.derivatives(p) = 0;
     }
+    row.taken_at = x_;
   }
-  const std::vector<double> found = slopes(cells, towards);
   for (std::size_t i = 0; i < cells.size(); ++i) rows_[cells[i].row].derivatives(cells[i].parameter) = found[i];
+}
+
+bool LinearRows::is_stale(const Row& row) const {
+  const Vector moved = (row.derivatives.array() != 0).select(x_ - row.taken_at, 0);
+  return moved.cwiseAbs().maxCoeff() > kHolds;
+}
+
+LinearRows::Rows LinearRows::stale(const Rows& rows) const {
+  Rows out;
+  std::ranges::copy_if(rows, std::back_inserter(out), [this](std::size_t i) { return is_stale(rows_[i]); });
+  return out;
 }
 
 LinearRows::Rows LinearRows::poor(const Rows& rows, const Vector& moved, const std::vector<double>& figures,
@@ -261,23 +284,39 @@ LinearRows::Rows LinearRows::poor(const Rows& rows, const Vector& moved, const s
   return out;
 }
 
-void LinearRows::move(const Vector& to, const Rows& rows, const std::vector<double>& figures, const Rows& poor) {
-  const Vector moved = to - x_;
+void LinearRows::place(const Vector& at, const Rows& rows, const std::vector<double>& figures) {
+  x_ = at;
   for (Row& row : rows_) row.has_figure = false;
   for (const std::size_t i : rows) {
+    rows_[i].simulated = figures[i];
+    rows_[i].has_figure = true;
+  }
+}
+
+void LinearRows::move(const Vector& to, const Rows& rows, const std::vector<double>& figures, const Rows& poor) {
+  const Vector moved = to - x_;
+  const std::vector<double> before = figures_at(x_, {});
+  place(to, rows, figures);
+  for (const std::size_t i : rows) {
     Row& row = rows_[i];
-    const double change = figures[i] - row.simulated;
-    row.simulated = figures[i];
-    row.has_figure = true;
-    if (!std::isfinite(change) || std::ranges::binary_search(poor, i)) continue;
+    const double change = figures[i] - before[i];
+    // What derivatives that hold do not foretell is noise.
+    if (!std::isfinite(change) || !is_stale(row) || std::ranges::binary_search(poor, i)) continue;
     // Broyden's update (Mathematics of Computation 19, 1965), of the derivatives that are not 0: afterwards they
     // foretell the change of this step.
     const Vector along = (row.derivatives.array() != 0).select(moved, 0);
     const double length = along.squaredNorm();
     if (length > 0) row.derivatives += (change - row.derivatives.dot(moved)) / length * along;
   }
-  x_ = to;
   differentiate(poor, moved);
+}
+
+void LinearRows::move_to_similar(const Vector& to, const Rows& rows, const std::vector<double>& figures,
+                                 const Rows& changed) {
+  const Vector moved = to - x_;
+  place(to, rows, figures);
+  for (const std::size_t i : rows) rows_[i].taken_at += moved;
+  differentiate(changed, all);
 }
 
 void LinearRows::learn_noise(const Rows& rows, const Vector& moved, const std::vector<double>& figures) {

@@ -1,7 +1,7 @@
 // Figures of points around the present values of the parameters: a simulated figure, its noise, and its derivatives for
 // each row, whose logarithms are close to linear in the coordinates.
 //
-// Simulations are the cost: each row is differentiated once, corrected by each step, and differentiated again where a
+// Simulations are the cost: each row is differentiated once, corrected by long steps, and differentiated again where a
 // step showed that it is wrong, then in the direction of that step. Figures have kinks where one limit takes over from
 // another: a derivative holds on one side only.
 #pragma once
@@ -39,6 +39,7 @@ class LinearRows {
     bool has_figure = false, has_derivatives = false;
     double noise = 0;  // difference between simulations with other seeds, of the logarithm
     Vector derivatives{};
+    Vector taken_at{};             // coordinates at which the derivatives were simulated
     Vector steeper{};              // derivatives, the larger ones of both directions; refresh()
     std::vector<bool> moved_by{};  // by parameter: it changes the figure in one direction at least; refresh()
   };
@@ -54,11 +55,6 @@ class LinearRows {
   std::size_t size() const { return rows_.size(); }
   const Row& operator[](std::size_t row) const { return rows_[row]; }
   const std::vector<FitParameter>& parameters() const { return parameters_; }
-  // Other bounds of a parameter, from the next move on.
-  void set_range(std::size_t parameter, double low, double high) {
-    parameters_[parameter].low = low;
-    parameters_[parameter].high = high;
-  }
   const Vector& coordinates() const { return x_; }
   std::vector<double> values_at(const Vector& x) const;
   Vector within_range(Vector x) const;
@@ -74,17 +70,21 @@ class LinearRows {
   std::vector<double> figures_at(const Vector& x, const Rows& rows) const;
   // Simulates the derivatives by the parameters for which `wanted` returns true, towards a slower machine.
   void differentiate(const Rows& rows, const Wanted& wanted);
-  // The same for all parameters of rows that have no derivatives. Returns the number of these rows.
-  std::size_t differentiate_new(const Rows& rows);
+  // The same for all parameters of rows that have no derivatives.
+  void differentiate_new(const Rows& rows);
   // The same in this direction, with steps of its size, of those of the rows whose change the derivatives did not
   // foretell.
   void differentiate(const Rows& rows, const Vector& towards);
+  // The rows whose derivatives were simulated too far from the present coordinates to hold there.
+  Rows stale(const Rows& rows) const;
   // The rows whose change to these figures the derivatives do not foretell, with an error of more than `line` and a
   // share of the change.
   Rows poor(const Rows& rows, const Vector& moved, const std::vector<double>& figures, double line) const;
   // Moves to these coordinates, where these rows have these figures. Corrects derivatives, and simulates those of
   // `poor` again. Other rows have no figure afterwards.
   void move(const Vector& to, const Rows& rows, const std::vector<double>& figures, const Rows& poor);
+  // Moves to coordinates at which the figures are about the same, and so are the derivatives of all rows but `changed`.
+  void move_to_similar(const Vector& to, const Rows& rows, const std::vector<double>& figures, const Rows& changed);
   // Takes what the derivatives do not foretell for noise.
   void learn_noise(const Rows& rows, const Vector& moved, const std::vector<double>& figures);
   // Simulates all derivatives of these rows again: the smaller one of both directions, because a parameter that limits
@@ -109,12 +109,16 @@ class LinearRows {
   Vector slower() const;  // the direction of a slower machine, by coordinate
   bool is_change(const Row& row, double figure) const;
   void measure_noise(const Rows& rows);
+  void place(const Vector& at, const Rows& rows, const std::vector<double>& figures);
   // By set: moving all its parameters in the direction `towards` changes the figure of its row.
   std::vector<bool> any_changes(const std::vector<CellSet>& sets, const Vector& towards) const;
   // The derivatives to simulate: those that are known not to be 0, and those of parameters that change something
   // together with the others of their group. Parameters that slow the machine down are not moved together with
   // parameters that make it faster.
   std::vector<Cell> active(const Rows& rows, const Wanted& wanted, const Vector& towards) const;
+  bool is_stale(const Row& row) const;
+  // The figure changes so little by the usual step that a longer one shows the derivative better.
+  bool is_weak(const Row& row, double slope) const;
   std::vector<double> slopes(const std::vector<Cell>& cells, const Vector& towards) const;
   std::vector<double> slopes_by(double factor, const std::vector<Cell>& cells, const Vector& towards) const;
   void differentiate(const Rows& rows, const Wanted& wanted, const Vector& towards);

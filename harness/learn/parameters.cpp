@@ -124,6 +124,10 @@ bool counts_units(const FitParameter& parameter) {
   return parameter.name.ends_with("_units");
 }
 
+bool is_share(const FitParameter& parameter) {
+  return parameter.name.ends_with("_share");
+}
+
 double coordinate(const FitParameter& parameter, double value) {
   return parameter.scale * std::log(value + parameter.offset);
 }

@@ -70,6 +70,9 @@ bool slows_when_larger(const FitParameter& parameter);
 // True for the number of units of the requester or the responder.
 bool counts_units(const FitParameter& parameter);
 
+// True for the share of a link or the port that is left to packets.
+bool is_share(const FitParameter& parameter);
+
 // The parameter's coordinate in the fit, and the inverse, within the range and beyond it.
 double coordinate(const FitParameter& parameter, double value);
 double value_at_coordinate(const FitParameter& parameter, double x);

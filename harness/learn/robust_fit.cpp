@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -47,7 +48,9 @@ double middle(std::vector<double> values) {
 }  // namespace
 
 RobustFit::RobustFit(std::vector<FitParameter> parameters, LogFigures figures, const RobustFitOptions& options)
-    : linear_(std::move(parameters), std::move(figures)), options_(options), start_(linear_.coordinates()) {}
+    : linear_(std::move(parameters), std::move(figures)), options_(options), start_(linear_.coordinates()) {
+  std::ranges::transform(this->parameters(), std::back_inserter(held_), counts_units);
+}
 
 std::size_t RobustFit::add_row(RowUse use, double log_measured, std::uint32_t properties) {
   rows_.push_back({.use = use, .measured = log_measured});
@@ -206,13 +209,21 @@ Vector RobustFit::covariance_beside_kinks(std::size_t parameter, double scale) c
   return decomposed(information(scale, of)).solve(Vector::Unit(start_.size(), static_cast<Eigen::Index>(parameter)));
 }
 
-Vector RobustFit::step(double damping, double scale) const {
+RobustFit::Step RobustFit::step(double damping, double scale) const {
   Matrix matrix = information(scale, present_derivatives);
-  matrix.diagonal() = matrix.diagonal().array() * (1 + damping) + damping;
   Vector pull = Vector::Zero(start_.size());
   for (const std::size_t row : counted_rows()) pull += weight(row, scale) * residual(row) * derivatives(row);
   if (options_.known_within > 0) pull -= (coordinates() - start_) / (options_.known_within * options_.known_within);
-  return decomposed(matrix).solve(pull);
+  for (Eigen::Index p = 0; p < pull.size(); ++p) {
+    if (!held_[static_cast<std::size_t>(p)]) continue;
+    matrix.row(p) = matrix.col(p) = Vector::Unit(pull.size(), p);
+    pull(p) = 0;
+  }
+  Matrix damped = matrix;
+  damped.diagonal() = damped.diagonal().array() * (1 + damping) + damping;
+  const Vector moved = decomposed(damped).solve(pull).cwiseMin(kLongestStep).cwiseMax(-kLongestStep);
+  const Vector to = linear_.within_range(coordinates() + moved) - coordinates();
+  return {.moved = to, .gain = 2 * pull.dot(to) - to.dot(matrix * to)};
 }
 
 std::vector<std::size_t> RobustFit::poor_rows(const Vector& moved, const std::vector<double>& simulated,
@@ -228,9 +239,9 @@ void RobustFit::accept(const Vector& to, const std::vector<double>& simulated) {
 bool RobustFit::try_step(double& damping) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const double scale_now = scale(), before = cost(scale_now);
-    const Vector to =
-        linear_.within_range(coordinates() + step(damping, scale_now).cwiseMin(kLongestStep).cwiseMax(-kLongestStep));
-    const Vector moved = to - coordinates();
+    const Step next = step(damping, scale_now);
+    if (attempt > 0 && next.gain < kEnoughGain * before) return false;
+    const Vector to = coordinates() + next.moved;
     damping = std::max(damping, kFirstDamping) * kDampingFactor;
     const std::optional<std::vector<double>> simulated = figures_at(to);
     if (!simulated) continue;
@@ -241,11 +252,11 @@ bool RobustFit::try_step(double& damping) {
       return before - after > kEnoughGain * before;
     }
     // On the side of this step the derivatives differ.
-    const std::vector<std::size_t> poor = poor_rows(moved, *simulated, kPoorLine);
-    if (moved.cwiseAbs().maxCoeff() < kShortStep) {
-      linear_.learn_noise(counted_rows(), moved, *simulated);  // no linear step foretells it
+    const std::vector<std::size_t> poor = poor_rows(next.moved, *simulated, kPoorLine);
+    if (next.moved.cwiseAbs().maxCoeff() < kShortStep) {
+      linear_.learn_noise(counted_rows(), next.moved, *simulated);  // no linear step foretells it
     } else {
-      linear_.differentiate(poor, moved);
+      linear_.differentiate(poor, next.moved);
     }
     if (poor.empty()) damping *= kDampingFactor;
   }
@@ -257,6 +268,16 @@ bool RobustFit::move_to(const Vector& at) {
   const std::optional<std::vector<double>> simulated = figures_at(to);
   if (!simulated) return false;
   accept(to, *simulated);
+  return true;
+}
+
+bool RobustFit::move_to_similar(const Vector& at) {
+  const Vector to = linear_.within_range(at);
+  const std::optional<std::vector<double>> figures = figures_at(to);
+  if (!figures) return false;
+  std::vector<std::size_t> changed = fitted_rows();
+  std::erase_if(changed, [&](std::size_t row) { return std::abs((*figures)[row] - simulated(row)) < kVeryPoorLine; });
+  linear_.move_to_similar(to, fitted_rows(), *figures, changed);
   return true;
 }
 
@@ -303,17 +324,13 @@ void RobustFit::scan(std::size_t p) {
 
 bool RobustFit::improve(int steps, Until until) {
   const std::vector<std::size_t> fitted = fitted_rows();
-  bool all_fresh = linear_.differentiate_new(fitted) == fitted.size();
+  linear_.differentiate_new(fitted);
   double damping = kFirstDamping;
   for (int i = 0; i < steps; ++i) {
-    if (try_step(damping)) {
-      all_fresh = false;
-      continue;
-    }
-    if (all_fresh || until == Until::little_gained) return false;
-    // Derivatives that no step has proved wrong may still be old.
-    linear_.differentiate(fitted, [](std::size_t) { return true; });
-    all_fresh = true;
+    if (try_step(damping)) continue;
+    const LinearRows::Rows stale = linear_.stale(fitted);
+    if (stale.empty() || until == Until::little_gained) return false;
+    linear_.differentiate(stale, [](std::size_t) { return true; });
     damping = kFirstDamping;
   }
   return true;

@@ -50,19 +50,23 @@ class RobustFit {
 
   // How improve() goes on after a step that gains little.
   enum class Until { little_gained, little_gained_with_fresh_derivatives };
-  // Improves the values by up to `steps` steps, until one gains less than kEnoughGain. Returns false
-  // after such a step. Fresh derivatives of all rows cost as much as twenty steps, and find better values.
+  // Improves the values by up to `steps` steps, until one gains less than kEnoughGain. Returns false after such a step.
+  // Steps do not move held parameters. Fresh derivatives of the rows whose own are stale cost as much as many steps,
+  // and find better values.
   bool improve(int steps, Until until = Until::little_gained);
+  // Numbers of units are held, because figures jump with them (improve_units in starts.hpp), and others on demand.
+  void hold(std::size_t parameter) { held_[parameter] = true; }
+  void release(std::size_t parameter) { held_[parameter] = counts_units(parameters()[parameter]); }
   // Tries other sizes of each cache, by factors from 1.4 to 8, and keeps the best. A cache that is much too small or
   // too large has no derivatives.
   void scan_caches();
-  // Other bounds of a parameter, from the next move on.
-  void set_range(std::size_t parameter, double low, double high) { linear_.set_range(parameter, low, high); }
   Loss loss() const { return options_.loss; }
   void set_loss(Loss loss) { options_.loss = loss; }
   // Moves to these coordinates. Returns false, and moves nothing, if many simulations fail there. Precondition:
   // improve().
   bool move_to(const Vector& at);
+  // The same to coordinates at which most figures are about the same: their rows keep their derivatives.
+  bool move_to_similar(const Vector& at);
   // What the search minimises, at the present values and with this standard deviation of a row.
   double cost(double scale) const;
   // The same at other coordinates; infinite if many simulations fail there. Rows that none of the moved parameters
@@ -137,7 +141,11 @@ class RobustFit {
   double cost_of_changed(const Vector& at, double scale, const std::function<bool(std::size_t)>& changes) const;
   double cost_of(const std::vector<double>& simulated, const Vector& x, double scale) const;
   void scan(std::size_t p);
-  Vector step(double damping, double scale) const;
+  struct Step {
+    Vector moved;
+    double gain;  // of the cost, as the derivatives foretell
+  };
+  Step step(double damping, double scale) const;
   bool try_step(double& damping);
   std::vector<std::size_t> poor_rows(const Vector& moved, const std::vector<double>& simulated, double line) const;
   void accept(const Vector& to, const std::vector<double>& simulated);
@@ -145,6 +153,7 @@ class RobustFit {
   LinearRows linear_;
   RobustFitOptions options_;
   Vector start_;
+  std::vector<bool> held_;                        // by parameter
   std::vector<Row> rows_;                         // as in linear_
   std::vector<std::vector<std::size_t>> groups_;  // their rows
 };

@@ -17,7 +17,7 @@ namespace {
 constexpr double kOperations = 1500, kRoundTrips = 200;
 constexpr double kShortestUs = 20, kLongestUs = 2000;
 // For rates that are not steady at first, or that few completions show: QPs signal every 64th operation.
-constexpr double kLongestFactor = 40;
+constexpr double kLongestFactor = 12;
 constexpr double kPathUs = 40;  // of the warm-up, for latencies and caches
 // Without acknowledgements a sender outruns its receiver until the buffers of the path are full, which takes up to a
 // millisecond. The rate after that does not depend on their size, if it is several times what a link of 200 Gb/s

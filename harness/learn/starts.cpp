@@ -1,40 +1,101 @@
 #include "harness/learn/starts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace verbscope {
 namespace {
 
 constexpr double kSlower = 0.7;         // of a coordinate: a factor of two
 constexpr double kUndetermined = 0.25;  // standard deviation of a coordinate
+constexpr double kLimited = 0.02;       // of a share's logarithm: less than this from the whole is the whole
+constexpr int kRounds = 3;              // over all alternatives: one depends on another
 
-// Improves a copy of the fit from these coordinates, with the parameter `held` where it is there. Keeps the copy and
-// returns true if that gains more than `gain` of the cost.
-bool improve_from(RobustFit& fit, const Vector& at, int steps, double gain, std::optional<std::size_t> held = {}) {
-  RobustFit other = fit;
-  if (held) {
-    const double value = value_at_coordinate(fit.parameters()[*held], at(*held));
-    other.set_range(*held, value, value);
-  }
-  if (!other.move_to(at)) return false;
-  other.improve(steps);
-  if (held) other.set_range(*held, fit.parameters()[*held].low, fit.parameters()[*held].high);
+bool gains(const RobustFit& fit, const RobustFit& other, double gain) {
   const double scale = fit.scale();
-  if (!(other.cost(scale) < fit.cost(scale) - gain)) return false;
-  fit = std::move(other);
-  return true;
+  return other.cost(scale) < fit.cost(scale) - gain;
 }
 
-// Another number of units, while the other parameters follow.
-bool improve_with_units(RobustFit& fit, std::size_t p, double units, int steps) {
+// With more or fewer units. Their times change with the number, so that they are as fast as before. Nothing if the
+// number is out of range, or if many simulations fail.
+std::optional<RobustFit> with_units(const RobustFit& fit, std::size_t p, double more) {
   const FitParameter& parameter = fit.parameters()[p];
-  if (units < parameter.low || units > parameter.high) return false;
+  const std::vector<double> values = fit.values();
+  const double now = std::round(values[p]), units = now + more;
+  if (units < parameter.low || units > parameter.high) return std::nullopt;
   Vector at = fit.coordinates();
   at(p) = coordinate(parameter, units);
-  return improve_from(fit, at, steps, kScanGain, p);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const FitParameter& other = fit.parameters()[i];
+    if (other.group != parameter.group || !slows_when_larger(other)) continue;
+    at(i) = coordinate(other, std::clamp(values[i] * units / now, other.low, other.high));
+  }
+  RobustFit out = fit;
+  return out.move_to_similar(at) ? std::optional(std::move(out)) : std::nullopt;
 }
+
+// With the whole of a link or the port, held there: a share that does not limit would go back to its start. Nothing if
+// the fit has that.
+std::optional<RobustFit> with_whole(const RobustFit& fit, std::size_t p) {
+  Vector at = fit.coordinates();
+  at(p) = coordinate(fit.parameters()[p], fit.parameters()[p].high);
+  RobustFit out = fit;
+  out.hold(p);
+  return at(p) - fit.coordinates()(p) > kLimited && out.move_to(at) ? std::optional(std::move(out)) : std::nullopt;
+}
+
+// Tries other explanations of the rows, and goes on from those that are better.
+class Alternatives {
+ public:
+  Alternatives(RobustFit& fit, int steps) : fit_(fit), steps_(steps) {}
+
+  // These return true if an explanation was better.
+  bool try_units() {
+    bool out = false;
+    for (std::size_t p = 0; p < fit_.parameters().size(); ++p) {
+      if (counts_units(fit_.parameters()[p]) && (try_units(p, -1) || try_units(p, 1))) out = true;
+    }
+    return out;
+  }
+  bool try_whole_shares() {
+    bool out = false;
+    for (std::size_t p = 0; p < fit_.parameters().size(); ++p) {
+      if (!is_share(fit_.parameters()[p]) || !took(with_whole(fit_, p))) continue;
+      fit_.release(p);
+      out = true;
+    }
+    return out;
+  }
+
+  // The explanations that are worse than the present one.
+  const std::vector<RobustFit>& worse() const { return worse_; }
+
+ private:
+  bool try_units(std::size_t p, double more) {
+    bool out = false;
+    while (took(with_units(fit_, p, more))) out = true;
+    return out;
+  }
+
+  bool took(std::optional<RobustFit> other) {
+    if (!other) return false;
+    other->improve(steps_);
+    if (!gains(fit_, *other, kScanGain)) {
+      worse_.push_back(std::move(*other));
+      return false;
+    }
+    fit_ = std::move(*other);
+    worse_.clear();
+    return true;
+  }
+
+  RobustFit& fit_;
+  int steps_;
+  std::vector<RobustFit> worse_;
+};
 
 }  // namespace
 
@@ -42,21 +103,26 @@ void improve_from_slower_side(RobustFit& fit, int steps) {
   const Matrix covariance = fit.covariance();
   Vector at = fit.coordinates();
   for (std::size_t p = 0; p < fit.parameters().size(); ++p) {
-    if (std::sqrt(covariance(p, p)) > kUndetermined)
-      at(p) += slows_when_larger(fit.parameters()[p]) ? kSlower : -kSlower;
+    const FitParameter& parameter = fit.parameters()[p];
+    if (std::sqrt(covariance(p, p)) > kUndetermined && !counts_units(parameter))
+      at(p) += slows_when_larger(parameter) ? kSlower : -kSlower;
   }
-  improve_from(fit, at, steps, 0);
+  RobustFit moved = fit;
+  if (!moved.move_to(at)) return;
+  moved.improve(steps);
+  if (gains(fit, moved, 0)) fit = std::move(moved);
 }
 
-void improve_with_other_units(RobustFit& fit, int steps) {
-  for (std::size_t p = 0; p < fit.parameters().size(); ++p) {
-    if (!counts_units(fit.parameters()[p])) continue;
-    const double first = std::round(fit.values()[p]);
-    for (const double side : {-1.0, 1.0}) {
-      double units = first;
-      while (improve_with_units(fit, p, units + side, steps)) units += side;
-      if (units != first) break;
-    }
+void improve_units(RobustFit& fit, int steps) {
+  Alternatives alternatives(fit, steps);
+  alternatives.try_units();
+}
+
+std::vector<RobustFit> improve_with_alternatives(RobustFit& fit, int steps) {
+  for (int round = 1;; ++round) {
+    Alternatives alternatives(fit, steps);
+    const bool other_units = alternatives.try_units(), other_limits = alternatives.try_whole_shares();
+    if (round == kRounds || !(other_units || other_limits)) return alternatives.worse();
   }
 }
 

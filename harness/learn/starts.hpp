@@ -1,6 +1,8 @@
 // Other starts of a fit, because its cost has several minima.
 #pragma once
 
+#include <vector>
+
 #include "harness/learn/robust_fit.hpp"
 
 namespace verbscope {
@@ -10,9 +12,13 @@ namespace verbscope {
 // be put down to another parameter. If it limits too many rows, it has one. Precondition: fit.improve().
 void improve_from_slower_side(RobustFit& fit, int steps);
 
-// Fits again with one unit less and one more of the requester and of the responder, and goes on in a direction that is
-// better. The number is held for up to `steps` steps: a fit that may change it goes back to the wrong one, for which
-// the other parameters make up. Precondition: fit.improve().
-void improve_with_other_units(RobustFit& fit, int steps);
+// Fits again, by up to `steps` steps, with one unit less or more of the requester and of the responder, and goes on in
+// a direction that is better. The times of these units change with their number, so that rates are nearly the same: no
+// step of a fit finds the right number. Precondition: fit.improve().
+void improve_units(RobustFit& fit, int steps);
+
+// The same with these numbers and with the whole of a link or the port, so that another one limits, until nothing is
+// better. Returns the last ones that are not better. Precondition: fit.improve().
+std::vector<RobustFit> improve_with_alternatives(RobustFit& fit, int steps);
 
 }  // namespace verbscope

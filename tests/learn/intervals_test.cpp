@@ -23,7 +23,7 @@ LearnedInterval interval_beside(double known) {
     fit.add_row(RowUse::fitted, -std::log(120.0) + (row % 2 == 0 ? 0.0825 : -0.0825), kAllProperties);
   fit.improve(20);
   fit.refresh();
-  return profile_intervals(fit).front();
+  return profile_intervals(fit, {}).front();
 }
 
 TEST(ProfileIntervals, AgreeWithTheLinearModelOfALinearMachine) {
@@ -50,8 +50,8 @@ TEST(ProfileIntervals, ALimitThatAnotherMayReplaceIsNotIdentified) {
     fit.add_row(RowUse::fitted, -std::log(100.0) + (row % 2 == 0 ? 0.005 : -0.005), kAllProperties);
   fit.improve(20);
   fit.refresh();
-  EXPECT_LT(profile_intervals(fit).front().low, 80);
-  EXPECT_FALSE(profile_intervals(fit).front().identified);
+  EXPECT_LT(profile_intervals(fit, {}).front().low, 80);
+  EXPECT_FALSE(profile_intervals(fit, {}).front().identified);
 }
 
 TEST(ProfileIntervals, AParameterWithoutRowsIsNotIdentified) {
@@ -62,7 +62,7 @@ TEST(ProfileIntervals, AParameterWithoutRowsIsNotIdentified) {
     fit.add_row(RowUse::fitted, lab.figure(row, {80, 200}), kAllProperties);
   fit.improve(20);
   fit.refresh();
-  const std::vector<LearnedInterval> intervals = profile_intervals(fit);
+  const std::vector<LearnedInterval> intervals = profile_intervals(fit, {});
   EXPECT_TRUE(intervals[0].identified);
   EXPECT_FALSE(intervals[1].identified);
 }
@@ -84,7 +84,7 @@ TEST(ProfileIntervals, ContainTheTrueValueAsOftenAsTheySay) {
       fit.add_row(RowUse::fitted, lab.figure(row, {80, 200}) + noise(random), kAllProperties);
     fit.improve(20);
     fit.refresh();
-    const std::vector<LearnedInterval> intervals = profile_intervals(fit);
+    const std::vector<LearnedInterval> intervals = profile_intervals(fit, {});
     inside += intervals[0].low <= 80 && 80 <= intervals[0].high ? 1 : 0;
     inside += intervals[1].low <= 200 && 200 <= intervals[1].high ? 1 : 0;
   }

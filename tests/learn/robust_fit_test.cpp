@@ -40,6 +40,23 @@ TEST(RobustFit, FindsBothParameters) {
   EXPECT_NEAR(fit.values()[1], 200, 0.2);
 }
 
+// Derivatives of nearby values hold: a search that starts there simulates steps only.
+TEST(RobustFit, SimulatesNoDerivativesThatHold) {
+  Machine lab = machine();
+  RobustFit fit = fit_of(lab);
+  for (std::size_t row = 0; row < lab.rows(); ++row)
+    fit.add_row(RowUse::fitted, lab.figure(row, kTrue), kAllProperties);
+  const auto simulations = [&] {
+    const std::size_t before = lab.simulations();
+    fit.improve(20, RobustFit::Until::little_gained_with_fresh_derivatives);
+    return lab.simulations() - before;
+  };
+  simulations();
+  fit.move_to(fit.coordinates() + Vector::Constant(2, 0.05));
+  EXPECT_LT(simulations(), 5 * lab.rows());
+  EXPECT_NEAR(fit.values()[0], 80, 0.1);
+}
+
 TEST(RobustFit, IgnoresOutliers) {
   Machine lab = machine();
   RobustFit fit = fit_of(lab);

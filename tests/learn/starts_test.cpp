@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "harness/learn/intervals.hpp"
 #include "tests/learn/machine.hpp"
 
 namespace verbscope {
@@ -28,6 +31,69 @@ TEST(Starts, FindTheBetterOfTwoMinima) {
   EXPECT_NEAR(fitted(true)[1], 200, 2);
 }
 
+// A figure as a formula of the parameters, which all rows simulate with their own argument.
+LogFigures formula(const std::function<double(const std::vector<double>&, double)>& figure,
+                   const std::vector<double>& arguments) {
+  return [figure, arguments](const std::vector<FitTrial>& trials) {
+    std::vector<double> out;
+    for (const FitTrial& trial : trials) out.push_back(figure(trial.values, arguments[trial.row]));
+    return out;
+  };
+}
+
+RobustFit fit_to(const std::vector<FitParameter>& parameters, const std::vector<double>& truth,
+                 const std::function<double(const std::vector<double>&, double)>& figure,
+                 const std::vector<double>& arguments, double error) {
+  RobustFit fit(parameters, formula(figure, arguments), {.error = error});
+  for (const double argument : arguments) fit.add_row(RowUse::fitted, figure(truth, argument), kAllProperties);
+  fit.improve(20);
+  return fit;
+}
+
+const FitParameter kUnits{.name = "nic.responder_units",
+                          .start = 3,
+                          .low = 1,
+                          .high = 128,
+                          .integer = true,
+                          .group = ParameterGroup::responder};
+FitParameter service(double start) {
+  FitParameter out = parameter("nic.service_ns", start);
+  out.group = ParameterGroup::responder;
+  return out;
+}
+
+// Rates know the time of the units only by their number, latencies know it alone. Steps do not change the number.
+TEST(Starts, FindTheNumberOfUnits) {
+  const auto figure = [](const std::vector<double>& values, double latency) {
+    return latency > 0 ? std::log(latency + values[1]) : std::log(std::round(values[0]) / values[1]);
+  };
+  RobustFit fit = fit_to({kUnits, service(150)}, {5, 200}, figure, {0, 0, 0, 0, 0, 0, 0, 0, 100, 110, 120, 130}, 0.01);
+  EXPECT_EQ(std::round(fit.values()[0]), 3);
+  improve_units(fit, 10);
+  EXPECT_EQ(std::round(fit.values()[0]), 5);
+  EXPECT_NEAR(fit.values()[1], 200, 1);
+}
+
+// Half of PCIe explains the rates of all messages as well as 90 % of the port does.
+TEST(Starts, IntervalsContainALimitThatExplainsTheRowsAsWell) {
+  const auto figure = [](const std::vector<double>& values, double bytes) {
+    return -std::log(bytes / std::min(12 * values[0], 7 * values[1]));
+  };
+  const auto share = [](const std::string& name, double start) {
+    return FitParameter{.name = name, .start = start, .low = 0.3, .high = 1, .group = ParameterGroup::port};
+  };
+  RobustFit fit = fit_to({share("link.host_share", 0.5), share("fabric.port_share", 1)}, {1, 0.9}, figure,
+                         {512, 1024, 1500, 2048, 3000, 4096, 5000, 6000, 7000, 8192}, 0.01);
+  const std::vector<RobustFit> alternatives = improve_with_alternatives(fit, 10);
+  fit.refresh();
+  EXPECT_LT(profile_intervals(fit, {})[0].high, 0.6);
+  const std::vector<LearnedInterval> intervals = profile_intervals(fit, alternatives);
+  EXPECT_LE(intervals[0].low, 0.525);
+  EXPECT_EQ(intervals[0].high, 1);
+  EXPECT_FALSE(intervals[0].identified);
+  EXPECT_LE(intervals[1].low, 0.9);
+}
+
 // Four units are twice as fast as three, which are as fast as two: no derivative of three says that four are better.
 TEST(Starts, FindANumberOfUnitsThatNoDerivativeShows) {
   const auto figure = [](double units, double time) { return -std::log(units >= 4 ? time / 2 : time); };
@@ -45,7 +111,7 @@ TEST(Starts, FindANumberOfUnitsThatNoDerivativeShows) {
     fit.add_row(RowUse::fitted, row % 2 == 0 ? figure(4, 220) : -std::log(220.0), kAllProperties);
   fit.improve(20);
   EXPECT_EQ(std::round(fit.values()[0]), 3);
-  improve_with_other_units(fit, 10);
+  improve_units(fit, 10);
   EXPECT_EQ(std::round(fit.values()[0]), 4);
   EXPECT_NEAR(fit.values()[1], 220, 1);
 }
