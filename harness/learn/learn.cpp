@@ -31,11 +31,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPointsPerRound = 40, kDoubtfulPerRound = 8;
 constexpr int kRoughSteps = 8, kFirstSteps = 20, kNextSteps = 6;
-constexpr double kMuchWorse = 4;           // error of a rough fit, over the best one's, that ends it
-constexpr int kUsualCores = 8;             // if no host states them
-constexpr std::size_t kFewestFigures = 5;  // to fit anything
-constexpr std::size_t kSurveyed = 30;      // records that choose the profile to start from
-constexpr std::size_t kJudged = 5;         // every n-th record judges the fit
+constexpr double kMuchWorse = 4;                              // error of a rough fit, over the best one's, that ends it
+constexpr int kUsualCores = 8;                                // if no host states them
+constexpr std::size_t kFewestFigures = 5;                     // to fit anything
+constexpr std::size_t kSurveyed = 30;                         // records that choose the profile to start from
+constexpr std::size_t kJudged = 5;                            // every n-th record judges the fit
 constexpr double kSecondsPerRun = 0.04, kRunsPerPoint = 200;  // of the simulations of a fit, on one CPU
 
 // Measures points, or returns the records of earlier calls, and appends new ones to the file.
