@@ -55,6 +55,7 @@ Vector LinearRows::within_range(Vector x) const {
 }
 
 bool LinearRows::changes_at(std::size_t row, const Vector& x) const {
+  if (rows_[row].moved_by.empty()) return true;
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (rows_[row].moved_by[p] && x(p) != x_(p)) return true;
   }

@@ -61,7 +61,7 @@ class LinearRows {
   bool may_change(std::size_t row, std::size_t parameter) const {
     return verbscope::may_change(parameters_[parameter], rows_[row].properties);
   }
-  // A parameter that differs there changes the figure of the row. Precondition: refresh() of the row.
+  // A parameter that differs there may change the figure of the row. After refresh() of the row: changes it.
   bool changes_at(std::size_t row, const Vector& x) const;
 
   // Simulates the figures of these rows at the present coordinates, unless they are known.

@@ -69,8 +69,8 @@ class RobustFit {
   bool move_to_similar(const Vector& at);
   // What the search minimises, at the present values and with this standard deviation of a row.
   double cost(double scale) const;
-  // The same at other coordinates; infinite if many simulations fail there. Rows that none of the moved parameters
-  // changes are not simulated. Precondition: refresh() at the present values.
+  // The same at other coordinates; infinite if many simulations fail there. After refresh(), rows that none of the
+  // moved parameters changes are not simulated.
   double cost_at(const Vector& at, double scale) const;
   // Simulates all derivatives of the fitted rows at the present values again, for the covariance (LinearRows::refresh).
   void refresh() { linear_.refresh(fitted_rows()); }

@@ -19,22 +19,27 @@ bool gains(const RobustFit& fit, const RobustFit& other, double gain) {
   return other.cost(scale) < fit.cost(scale) - gain;
 }
 
-// With more or fewer units. Their times change with the number, so that they are as fast as before. Nothing if the
-// number is out of range, or if many simulations fail.
+// With more or fewer units, nothing if the number is out of range or if many simulations fail. The times of units that
+// limit change with their number, so that rates stay; those of units that wait for work do not. Whichever explains the
+// rows better.
 std::optional<RobustFit> with_units(const RobustFit& fit, std::size_t p, double more) {
   const FitParameter& parameter = fit.parameters()[p];
   const std::vector<double> values = fit.values();
   const double now = std::round(values[p]), units = now + more;
   if (units < parameter.low || units > parameter.high) return std::nullopt;
-  Vector at = fit.coordinates();
-  at(p) = coordinate(parameter, units);
+  Vector same_times = fit.coordinates();
+  same_times(p) = coordinate(parameter, units);
+  Vector same_rates = same_times;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const FitParameter& other = fit.parameters()[i];
     if (other.group != parameter.group || !slows_when_larger(other)) continue;
-    at(i) = coordinate(other, std::clamp(values[i] * units / now, other.low, other.high));
+    same_rates(i) = coordinate(other, std::clamp(values[i] * units / now, other.low, other.high));
   }
+  const double scale = fit.scale();
   RobustFit out = fit;
-  return out.move_to_similar(at) ? std::optional(std::move(out)) : std::nullopt;
+  const bool possible =
+      out.move_to_similar(fit.cost_at(same_rates, scale) < fit.cost_at(same_times, scale) ? same_rates : same_times);
+  return possible ? std::optional(std::move(out)) : std::nullopt;
 }
 
 // With the whole of a link or the port, held there: a share that does not limit would go back to its start. Nothing if
