@@ -31,12 +31,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPointsPerRound = 40, kDoubtfulPerRound = 8;
 constexpr int kRoughSteps = 8, kFirstSteps = 20, kNextSteps = 6;
-constexpr double kMuchWorse = 4;                              // error of a rough fit, over the best one's, that ends it
+// A start does not go on if the error of its rough fit is larger than this times the best one's.
+constexpr double kMuchWorse = 4;
+
 constexpr int kUsualCores = 8;                                // if no host states them
 constexpr std::size_t kFewestFigures = 5;                     // to fit anything
 constexpr std::size_t kSurveyed = 30;                         // records that choose the profile to start from
 constexpr std::size_t kJudged = 5;                            // every n-th record judges the fit
-constexpr double kSecondsPerRun = 0.04, kRunsPerPoint = 200;  // of the simulations of a fit, on one CPU
+constexpr double kSecondsPerRun = 0.04, kRunsPerPoint = 250;  // of the simulations of a fit, on one CPU
 
 // Measures points, or returns the records of earlier calls, and appends new ones to the file.
 class Measurements {

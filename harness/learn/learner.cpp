@@ -11,6 +11,7 @@
 #include "analysis/points.hpp"
 #include "common/paths.hpp"
 #include "harness/learn/design.hpp"
+#include "harness/learn/search.hpp"
 #include "harness/learn/survey.hpp"
 #include "harness/what_if/point_options.hpp"
 
@@ -19,8 +20,6 @@ namespace {
 
 // One of this many candidates is measured at first, or fewer within --points. One of this many points judges the fit.
 constexpr std::size_t kFirstStride = 5, kHeldOutStride = 5;
-constexpr int kAlternativeSteps = 4, kLastSteps = 10;
-constexpr auto kFresh = RobustFit::Until::little_gained_with_fresh_derivatives;
 // Largest error of a point that counts as such: more is a disturbed measurement, or a mechanism that is not simulated.
 constexpr double kOutlier = 0.2;
 // A point is measured again if its error is larger than this, and than this many standard deviations; up to this often.
@@ -207,18 +206,11 @@ std::size_t Learner::group_number(const std::string& group) {
 }
 
 void Learner::fit_roughly(int steps) {
-  fit_.improve(0);
-  fit_.scan_caches();
-  fit_.improve(steps);
+  search_roughly(fit_, steps);
 }
 
 void Learner::fit_thoroughly(int steps) {
-  improve_units(fit_, kAlternativeSteps);
-  fit_.improve(steps, kFresh);
-  fit_.set_loss(Loss::cauchy);
-  correct_short_intervals();
-  fit_.scan_caches();
-  fit_.improve(steps);
+  search_thoroughly(fit_, steps, [this] { correct_short_intervals(); });
 }
 
 void Learner::fit(int steps) {
@@ -308,14 +300,7 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
 }
 
 void Learner::finish() {
-  correct_short_intervals();
-  fit_.scan_caches();
-  fit_.improve(kLastSteps, kFresh);
-  correct_short_intervals();
-  const std::vector<RobustFit> alternatives = improve_with_alternatives(fit_, kAlternativeSteps);
-  fit_.improve(kLastSteps, kFresh);
-  fit_.refresh();
-  intervals_ = profile_intervals(fit_, alternatives);
+  intervals_ = finish_search(fit_, [this] { correct_short_intervals(); });
   fit_.simulate(point_rows());
 }
 

@@ -48,9 +48,10 @@ double middle(std::vector<double> values) {
 }  // namespace
 
 RobustFit::RobustFit(std::vector<FitParameter> parameters, LogFigures figures, const RobustFitOptions& options)
-    : linear_(std::move(parameters), std::move(figures)), options_(options), start_(linear_.coordinates()) {
-  std::ranges::transform(this->parameters(), std::back_inserter(held_), counts_units);
-}
+    : linear_(std::move(parameters), std::move(figures)),
+      options_(options),
+      start_(linear_.coordinates()),
+      held_(linear_.parameters().size()) {}
 
 std::size_t RobustFit::add_row(RowUse use, double log_measured, std::uint32_t properties) {
   rows_.push_back({.use = use, .measured = log_measured});

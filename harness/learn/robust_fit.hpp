@@ -54,9 +54,8 @@ class RobustFit {
   // Steps do not move held parameters. Fresh derivatives of the rows whose own are stale cost as much as many steps,
   // and find better values.
   bool improve(int steps, Until until = Until::little_gained);
-  // Numbers of units are held, because figures jump with them (improve_units in starts.hpp), and others on demand.
   void hold(std::size_t parameter) { held_[parameter] = true; }
-  void release(std::size_t parameter) { held_[parameter] = counts_units(parameters()[parameter]); }
+  void release(std::size_t parameter) { held_[parameter] = false; }
   // Tries other sizes of each cache, by factors from 1.4 to 8, and keeps the best. A cache that is much too small or
   // too large has no derivatives.
   void scan_caches();

@@ -19,9 +19,9 @@ bool gains(const RobustFit& fit, const RobustFit& other, double gain) {
   return other.cost(scale) < fit.cost(scale) - gain;
 }
 
-// With more or fewer units, nothing if the number is out of range or if many simulations fail. The times of units that
-// limit change with their number, so that rates stay; those of units that wait for work do not. Whichever explains the
-// rows better.
+// The fit with more or fewer units; nothing if the number is out of range, or if many simulations fail. Where units
+// limit, rates stay as they are if times change with the number; where units wait for work, if times do not. Starts
+// with what explains the rows better.
 std::optional<RobustFit> with_units(const RobustFit& fit, std::size_t p, double more) {
   const FitParameter& parameter = fit.parameters()[p];
   const std::vector<double> values = fit.values();
@@ -42,8 +42,8 @@ std::optional<RobustFit> with_units(const RobustFit& fit, std::size_t p, double 
   return possible ? std::optional(std::move(out)) : std::nullopt;
 }
 
-// With the whole of a link or the port, held there: a share that does not limit would go back to its start. Nothing if
-// the fit has that.
+// The fit with the whole of a link or the port, held there: a share that does not limit would go back to its start.
+// Nothing if the fit has that already, or if many simulations fail.
 std::optional<RobustFit> with_whole(const RobustFit& fit, std::size_t p) {
   Vector at = fit.coordinates();
   at(p) = coordinate(fit.parameters()[p], fit.parameters()[p].high);
@@ -61,7 +61,7 @@ class Alternatives {
   bool try_units() {
     bool out = false;
     for (std::size_t p = 0; p < fit_.parameters().size(); ++p) {
-      if (counts_units(fit_.parameters()[p]) && (try_units(p, -1) || try_units(p, 1))) out = true;
+      if (counts_units(fit_.parameters()[p]) && (went_on(p, -1) || went_on(p, 1))) out = true;
     }
     return out;
   }
@@ -79,7 +79,8 @@ class Alternatives {
   const std::vector<RobustFit>& worse() const { return worse_; }
 
  private:
-  bool try_units(std::size_t p, double more) {
+  // These return true if the fit went to a better explanation.
+  bool went_on(std::size_t p, double more) {
     bool out = false;
     while (took(with_units(fit_, p, more))) out = true;
     return out;
@@ -116,6 +117,12 @@ void improve_from_slower_side(RobustFit& fit, int steps) {
   if (!moved.move_to(at)) return;
   moved.improve(steps);
   if (gains(fit, moved, 0)) fit = std::move(moved);
+}
+
+void hold_units(RobustFit& fit) {
+  for (std::size_t p = 0; p < fit.parameters().size(); ++p) {
+    if (counts_units(fit.parameters()[p])) fit.hold(p);
+  }
 }
 
 void improve_units(RobustFit& fit, int steps) {

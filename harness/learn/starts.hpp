@@ -12,13 +12,16 @@ namespace verbscope {
 // be put down to another parameter. If it limits too many rows, it has one. Precondition: fit.improve().
 void improve_from_slower_side(RobustFit& fit, int steps);
 
+// Keeps steps from moving the numbers of units. Between whole numbers no figure changes, and more units with longer
+// times explain most rates as well: no step finds the right number.
+void hold_units(RobustFit& fit);
+
 // Fits again, by up to `steps` steps, with one unit less or more of the requester and of the responder, and goes on in
-// a direction that is better. The times of these units change with their number, so that rates are nearly the same: no
-// step of a fit finds the right number. Precondition: fit.improve().
+// a direction that is better. Precondition: hold_units(), fit.improve().
 void improve_units(RobustFit& fit, int steps);
 
 // The same with these numbers and with the whole of a link or the port, so that another one limits, until nothing is
-// better. Returns the last ones that are not better. Precondition: fit.improve().
+// better. Returns the last ones that are not better. Precondition: hold_units(), fit.improve().
 std::vector<RobustFit> improve_with_alternatives(RobustFit& fit, int steps);
 
 }  // namespace verbscope

@@ -59,8 +59,10 @@ int spawn(const std::vector<std::string>& arguments, const std::vector<std::stri
   }
   const pid_t parent = getpid();
   // fork() would copy the page tables of this process, which takes a twentieth of the time of a short simulated run.
-  const pid_t pid = check("vfork", vfork());
+  // The child shares the memory of this process until it executes its program: it must not run what follows.
+  const pid_t pid = vfork();
   if (pid == 0) exec_program(image, parent);
+  check("vfork", pid);
   errors_write = Fd();
   int error = 0;
   ssize_t got = 0;

@@ -1,5 +1,5 @@
-// Random machines whose figures are formulas, for fits of many parameters: cores, requester units, responder units,
-// PCIe and the port, of which the slowest limits a rate; latencies, which are sums; and caches.
+// Random machines for fits of many parameters, whose figures are formulas. A rate is that of the slowest part: cores,
+// requester units, responder units, PCIe or the port. A latency is a sum of times. A miss in a cache takes more time.
 #pragma once
 
 #include <algorithm>

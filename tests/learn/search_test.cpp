@@ -1,7 +1,8 @@
 // The whole search of a fit, on random machines whose figures are formulas.
+#include "harness/learn/search.hpp"
+
 #include <gtest/gtest.h>
 
-#include "harness/learn/intervals.hpp"
 #include "harness/learn/starts.hpp"
 #include "tests/learn/random_machine.hpp"
 
@@ -13,27 +14,14 @@ struct Outcome {
   std::size_t simulations = 0;
 };
 
-// Searches as the learner does.
 Outcome search(std::uint64_t seed) {
-  constexpr auto kFresh = RobustFit::Until::little_gained_with_fresh_derivatives;
   RandomMachine machine(seed);
   RobustFit fit(machine.parameters(), machine.simulate(), {});
   machine.measure(fit);
-  fit.improve(0);
-  fit.scan_caches();
-  fit.improve(8);
-  improve_units(fit, 4);
-  fit.improve(20, kFresh);
-  fit.set_loss(Loss::cauchy);
-  fit.scan_caches();
-  fit.improve(20);
+  search_roughly(fit, 8);
+  search_thoroughly(fit, 20, [] {});
   improve_from_slower_side(fit, 20);
-  fit.scan_caches();
-  fit.improve(10, kFresh);
-  const std::vector<RobustFit> alternatives = improve_with_alternatives(fit, 4);
-  fit.improve(10, kFresh);
-  fit.refresh();
-  const std::vector<LearnedInterval> intervals = profile_intervals(fit, alternatives);
+  const std::vector<LearnedInterval> intervals = finish_search(fit, [] {});
   Outcome out{.simulations = machine.simulations()};
   const std::vector<double> values = fit.values();
   for (std::size_t p = 0; p < intervals.size(); ++p) {

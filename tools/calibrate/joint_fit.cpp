@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "harness/learn/robust_fit.hpp"
-#include "harness/learn/starts.hpp"
 #include "tools/calibrate/parameters.hpp"
 
 namespace verbscope {
@@ -70,7 +69,6 @@ FitResult fit_to(const std::vector<FitParameter>& parameters, const std::vector<
   for (std::size_t i = 0; i < rows.size(); ++i) fit.add_row(RowUse::fitted, 0, kAllProperties);
   for (int step = 0; step < kSteps && fit.improve(1) && seconds_since(begin) < seconds; ++step) {
   }
-  if (seconds_since(begin) < seconds) improve_with_alternatives(fit, kSteps);
   return {.values = rounded_values(parameters, fit.values()),
           .evaluations = evaluations.count(),
           .tested = {},

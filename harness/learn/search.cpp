@@ -1,0 +1,40 @@
+#include "harness/learn/search.hpp"
+
+#include "harness/learn/starts.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr int kAlternativeSteps = 4, kLastSteps = 10;
+constexpr auto kFresh = RobustFit::Until::little_gained_with_fresh_derivatives;
+
+}  // namespace
+
+void search_roughly(RobustFit& fit, int steps) {
+  hold_units(fit);
+  fit.improve(0);
+  fit.scan_caches();
+  fit.improve(steps);
+}
+
+void search_thoroughly(RobustFit& fit, int steps, const Correct& correct) {
+  improve_units(fit, kAlternativeSteps);
+  fit.improve(steps, kFresh);
+  fit.set_loss(Loss::cauchy);
+  correct();
+  fit.scan_caches();
+  fit.improve(steps);
+}
+
+std::vector<LearnedInterval> finish_search(RobustFit& fit, const Correct& correct) {
+  correct();
+  fit.scan_caches();
+  fit.improve(kLastSteps, kFresh);
+  correct();
+  const std::vector<RobustFit> alternatives = improve_with_alternatives(fit, kAlternativeSteps);
+  fit.improve(kLastSteps, kFresh);
+  fit.refresh();
+  return profile_intervals(fit, alternatives);
+}
+
+}  // namespace verbscope
