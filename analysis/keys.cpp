@@ -130,6 +130,10 @@ std::string short_key(const std::string& key) {
   return std::ranges::find(kLatencies, rest) == kLatencies.end() ? "" : key.substr(0, at) + rest;
 }
 
+bool is_latency(const std::string& key) {
+  return key.find(kLatency) != std::string::npos;
+}
+
 std::optional<double> result_number(const Record& record, const std::string& key) {
   if (const auto own = number_at(record.result, key)) return own;
   if (const Json* latency = only_latency(record)) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 
+#include "analysis/keys.hpp"
+
 namespace verbscope {
 namespace {
 
@@ -13,7 +15,7 @@ std::string quantity_of(const PublishedPoint& point) {
   if (point.along) return "place on a curve";
   if (point.second) return point.combination == Combination::ratio ? "ratio" : "difference";
   const std::int64_t size = point.run.params().value("size", std::int64_t{0});
-  if (point.run.result_key.find("lat_") != std::string::npos) {
+  if (is_latency(point.run.result_key)) {
     return size < kPage ? "latency below 4 KB" : "latency of 4 KB and more";
   }
   return size < kLarge ? "rate below 64 KB" : "rate of 64 KB and more";

@@ -298,8 +298,17 @@ PointLoad load_of(const Point& point) {
   if (point.benchmark == "verb_latency") return {.outstanding = 1, .qps = 1};
   if (point.benchmark == "atomic_rate")
     return {.outstanding = machine_qps * option(point, "window", 16), .qps = machine_qps};
+  if (point.benchmark == "all_to_all") {
+    const double machines = option(point, "machines", 2), qps = threads * option(point, "vms", 1) * machines;
+    return {.outstanding = window > 0 ? window * threads : depth * qps, .qps = qps, .machines = machines};
+  }
   if (window > 0) return {.outstanding = window * (per_thread ? threads : machine_qps), .qps = machine_qps};
   return {.outstanding = depth * machine_qps, .qps = machine_qps};
+}
+
+bool polls_often(const Point& point) {
+  constexpr double kFew = 4, kMany = 64;
+  return !point.params.contains("window") && option(point, "cq_mod", kMany) <= kFew;
 }
 
 std::uint32_t properties_of(const Point& point, const CandidateFacts& facts) {

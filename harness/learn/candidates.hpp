@@ -45,12 +45,17 @@ std::string figure_key(const Point& candidate);
 // Nothing if the record failed or has no figure.
 std::optional<double> measured_value(const Record& record);
 
-// Operations that are outstanding in all, at most, and the QPs of the machine under test.
+// Of the machine under test, or of each if several measure at the same time.
 struct PointLoad {
-  double outstanding = 1;
+  double outstanding = 1;  // operations, at most
   double qps = 1;
+  double machines = 1;  // that measure
 };
 PointLoad load_of(const Point& point);
+
+// A core that polls the completions of few operations each, of a deep send queue, is slower once the queue is full,
+// which may take longer than a short interval.
+bool polls_often(const Point& point);
 
 // About the figure of a point on any adapter, Mops or ns: how long an interval has to be.
 double expected_figure(const Point& point);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/keys.hpp"
 #include "analysis/points.hpp"
 #include "common/cli.hpp"
 #include "common/files.hpp"
@@ -111,8 +112,7 @@ CandidateFacts candidate_facts(const ToldFacts& told) {
 std::string figure_text(const Record& record) {
   const std::optional<double> figure = measured_value(record);
   if (!figure) return "failed: " + record.reason;
-  return figure_key(record) == "rate_mops" ? fmt::format("{:.3g} Mops", *figure)
-                                           : fmt::format("{:.3g} us", *figure / 1e3);
+  return is_latency(figure_key(record)) ? fmt::format("{:.3g} us", *figure / 1e3) : fmt::format("{:.3g} Mops", *figure);
 }
 
 class Learning {

@@ -8,6 +8,7 @@
 #include <random>
 #include <tuple>
 
+#include "analysis/keys.hpp"
 #include "analysis/points.hpp"
 #include "common/paths.hpp"
 #include "harness/learn/design.hpp"
@@ -98,12 +99,11 @@ std::optional<MeasuredFigure> measured_figure(const Record& record, LearnProgram
 }
 
 UsualFigure usual_figure(const std::vector<MeasuredFigure>& figures) {
-  const bool larger_is_faster = figures.front().key == "rate_mops";
   std::vector<double> sorted;
   for (const MeasuredFigure& each : figures) sorted.push_back(each.figure);
   std::ranges::sort(sorted);
-  if (larger_is_faster) std::ranges::reverse(sorted);
-  std::size_t first = 0, most = 0;  // of the largest run of figures that agree
+  if (!is_latency(figures.front().key)) std::ranges::reverse(sorted);  // the fastest first
+  std::size_t first = 0, most = 0;                                     // of the largest run of figures that agree
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     std::size_t end = i;
     while (end < sorted.size() && std::abs(std::log(sorted[end] / sorted[i])) < kHostsDiffer) ++end;
@@ -190,7 +190,7 @@ void Learner::correct_short_intervals() {
   fit_.simulate(point_rows());
   std::vector<FitTrial> trials;
   for (const LearnedPoint& point : points_) trials.push_back({.values = fit_.values(), .row = point.row});
-  const std::vector<double> usual = simulated_->log_figures(trials, SimulatedFigures::Interval::benchmark_default);
+  const std::vector<double> usual = simulated_->log_figures(trials, SimulatedFigures::Interval::usual);
   for (std::size_t i = 0; i < points_.size(); ++i) {
     const double correction = usual[i] - fit_.simulated(points_[i].row);
     points_[i].correction = std::isfinite(correction) ? correction : 0;

@@ -5,7 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "analysis/keys.hpp"
 #include "analysis/points.hpp"
+#include "common/cli.hpp"
 #include "harness/point/point_runner.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "wire/packet.hpp"
@@ -37,27 +39,22 @@ std::optional<std::uint64_t> small_buffer(const Json& profile) {
   return std::max(kSmallBuffer, kPacketsInBuffer * wire.at("mtu_bytes").at("value").get<std::uint64_t>());
 }
 
-Point without_interval(Point point) {
-  for (const char* key : {"iters", "duration", "warmup", "longest"}) point.params.erase(key);
-  return point;
+// The time under `key` of the point, if it has a shorter one, or `us`.
+double shorter_us(const Point& point, const char* key, double us) {
+  if (!point.params.contains(key)) return us;
+  return std::min(us, to_seconds(parse_duration(point.params[key].get<std::string>(), key)) * 1e6);
 }
 
-// A core that polls each completion of a deep send queue is slower once the queue is full, which may take longer than a
-// short interval.
-bool polls_each(const Point& point) {
-  return point.params.contains("cq_mod");
-}
-
-// The point with an interval that measures about enough operations. Precondition: it has no other.
+// The point with an interval that measures about enough operations, and is not longer than its own.
 Point with_interval(Point point, const std::string& key, double figure, bool reliable) {
-  const bool latency = key != "rate_mops";
+  const bool latency = is_latency(key);
   const PointLoad load = load_of(point);
-  const double operations = latency ? kRoundTrips : kOperations + load.outstanding;
+  const double operations = latency ? kRoundTrips : kOperations / load.machines + load.outstanding;
   const double latency_us = key.ends_with("_us") ? figure : figure / 1e3;
   const double us = std::clamp(latency ? operations * 2 * latency_us : operations / figure, kShortestUs, kLongestUs);
-  point.params["duration"] = microseconds(us);
   const double warmup = us + kPathUs + (reliable ? 0 : kFillUs);
-  point.params["warmup"] = microseconds(warmup);
+  point.params["warmup"] = microseconds(shorter_us(point, "warmup", warmup));
+  point.params["duration"] = microseconds(shorter_us(point, "duration", us));
   point.params["longest"] = microseconds(kLongestFactor * (us + kPathUs));
   return point;
 }
@@ -82,9 +79,8 @@ SimulatedFigures::SimulatedFigures(Json profile, std::vector<FitParameter> param
 void SimulatedFigures::add(const Point& point, const std::string& key, double figure, std::uint32_t properties) {
   programs_.spec(point.benchmark);
   const bool reliable = (properties & kReliable) != 0;
-  const Point usual = without_interval(point);
-  rows_.push_back({.usual = usual, .key = key, .properties = properties});
-  if (!polls_each(usual)) rows_.back().shortened = with_interval(usual, key, figure, reliable);
+  rows_.push_back({.usual = point, .key = key, .properties = properties});
+  if (!polls_often(point)) rows_.back().shortened = with_interval(point, key, figure, reliable);
 }
 
 std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
@@ -123,7 +119,7 @@ double SimulatedFigures::log_figure(const Key& trial, const std::string& name) c
 std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& trials, Interval interval) {
   std::vector<Key> keys, missing;
   for (const FitTrial& trial : trials) {
-    const Interval possible = rows_[trial.row].shortened ? interval : Interval::benchmark_default;
+    const Interval possible = rows_[trial.row].shortened ? interval : Interval::usual;
     keys.emplace_back(trial.row, possible, trial.seed, rounded(trial));
     if (known_.emplace(keys.back(), std::numeric_limits<double>::quiet_NaN()).second) missing.push_back(keys.back());
   }

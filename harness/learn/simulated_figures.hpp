@@ -39,11 +39,12 @@ class SimulatedFigures {
                    StopSource* stop);
 
   // Adds a point as the next row. `key` names its figure in the result. `figure` is a rough expectation, from which the
-  // length of the simulated interval follows. A parameter that needs other `properties` does not change the figure.
+  // length of the short interval follows. A parameter that needs other `properties` does not change the figure.
   void add(const Point& point, const std::string& key, double figure, std::uint32_t properties);
 
-  // The interval that a run measures. A point whose figure is not steady in a short one has no other than the default.
-  enum class Interval : std::uint8_t { shortened, benchmark_default };
+  // The interval that a run measures. The usual one is that of the point's options, or the benchmark's default. A point
+  // whose figure is not steady in a short one has no other.
+  enum class Interval : std::uint8_t { shortened, usual };
   // NaN for runs that fail. No trial is simulated twice.
   std::vector<double> log_figures(const std::vector<FitTrial>& trials, Interval interval = Interval::shortened);
 
@@ -51,7 +52,7 @@ class SimulatedFigures {
 
  private:
   struct Row {
-    Point usual;                       // in the default interval
+    Point usual;                       // in its usual interval
     std::optional<Point> shortened{};  // in a short one
     std::string key;
     std::uint32_t properties;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "analysis/keys.hpp"
 #include "common/error.hpp"
 #include "harness/sweep/progress.hpp"
 
@@ -15,7 +16,7 @@ constexpr std::size_t kDifferentPoints = 2;
 
 // log(figure), larger is faster.
 double speed_of(double figure, const std::string& key) {
-  return key == "rate_mops" ? std::log(figure) : -std::log(figure);
+  return is_latency(key) ? -std::log(figure) : std::log(figure);
 }
 
 // The usual speed of a point: the second fastest of more than two hosts, the faster one of two. Disturbances make a

@@ -32,6 +32,7 @@ TEST(UsualFigure, IsTheMeanOfTwoThatAgree) {
 
 TEST(UsualFigure, IsTheFastestIfNoneAgree) {
   EXPECT_DOUBLE_EQ(usual("rate_mops", {6, 10}), 10);
+  EXPECT_DOUBLE_EQ(usual("mops_per_machine", {6, 10}), 10);
   EXPECT_DOUBLE_EQ(usual("lat_mean_ns", {2000, 1500}), 1500);
   EXPECT_DOUBLE_EQ(usual("rate_mops", {0.87, 0.71, 1.29}), 1.29);
   EXPECT_FALSE(confirmed({0.87, 0.71, 1.29}));

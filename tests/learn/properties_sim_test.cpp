@@ -57,7 +57,7 @@ TEST_P(Properties, ParametersThatNeedOthersDoNotChangeAPoint) {
     simulated_.add(point, figure_key(point), expected_figure(point), kAllProperties);  // any parameter may change it
     for (const double by : {0.0, kMove, -kMove}) trials.push_back({.values = moved(point, by), .row = row});
   }
-  const std::vector<double> figures = simulated_.log_figures(trials, SimulatedFigures::Interval::benchmark_default);
+  const std::vector<double> figures = simulated_.log_figures(trials, SimulatedFigures::Interval::usual);
   std::set<std::size_t> compared;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const double usual = figures[trials[i].row * 3];
