@@ -6,6 +6,7 @@ namespace verbscope {
 namespace {
 
 constexpr int kAlternativeSteps = 4, kLastSteps = 10;
+constexpr int kRounds = 3;  // over all alternatives: one depends on another, and on the last steps
 constexpr auto kFresh = RobustFit::Until::little_gained_with_fresh_derivatives;
 
 }  // namespace
@@ -31,10 +32,15 @@ std::vector<LearnedInterval> finish_search(RobustFit& fit, const Correct& correc
   fit.scan_caches();
   fit.improve(kLastSteps, kFresh);
   correct();
-  const std::vector<RobustFit> alternatives = improve_with_alternatives(fit, kAlternativeSteps);
-  fit.improve(kLastSteps, kFresh);
+  TriedAlternatives tried;
+  for (int round = 0; round < kRounds; ++round) {
+    tried = improve_with_alternatives(fit, kAlternativeSteps);
+    const double scale = fit.scale(), before = fit.cost(scale);
+    fit.improve(kLastSteps, kFresh);
+    if (!tried.better && fit.cost(scale) > before - kScanGain) break;
+  }
   fit.refresh();
-  return profile_intervals(fit, alternatives);
+  return profile_intervals(fit, tried.worse);
 }
 
 }  // namespace verbscope

@@ -12,7 +12,6 @@ namespace {
 constexpr double kSlower = 0.7;         // of a coordinate: a factor of two
 constexpr double kUndetermined = 0.25;  // standard deviation of a coordinate
 constexpr double kLimited = 0.02;       // of a share's logarithm: less than this from the whole is the whole
-constexpr int kRounds = 3;              // over all alternatives: one depends on another
 
 bool gains(const RobustFit& fit, const RobustFit& other, double gain) {
   const double scale = fit.scale();
@@ -130,12 +129,10 @@ void improve_units(RobustFit& fit, int steps) {
   alternatives.try_units();
 }
 
-std::vector<RobustFit> improve_with_alternatives(RobustFit& fit, int steps) {
-  for (int round = 1;; ++round) {
-    Alternatives alternatives(fit, steps);
-    const bool other_units = alternatives.try_units(), other_limits = alternatives.try_whole_shares();
-    if (round == kRounds || !(other_units || other_limits)) return alternatives.worse();
-  }
+TriedAlternatives improve_with_alternatives(RobustFit& fit, int steps) {
+  Alternatives alternatives(fit, steps);
+  const bool other_units = alternatives.try_units(), other_limits = alternatives.try_whole_shares();
+  return {.better = other_units || other_limits, .worse = alternatives.worse()};
 }
 
 }  // namespace verbscope

@@ -20,8 +20,13 @@ void hold_units(RobustFit& fit);
 // a direction that is better. Precondition: hold_units(), fit.improve().
 void improve_units(RobustFit& fit, int steps);
 
-// The same with these numbers and with the whole of a link or the port, so that another one limits, until nothing is
-// better. Returns the last ones that are not better. Precondition: hold_units(), fit.improve().
-std::vector<RobustFit> improve_with_alternatives(RobustFit& fit, int steps);
+struct TriedAlternatives {
+  bool better = false;           // the fit went on from one
+  std::vector<RobustFit> worse;  // than the fit that they are compared with, the last one
+};
+
+// The same with these numbers and with the whole of a link or the port, so that another one limits. Precondition:
+// hold_units(), fit.improve().
+TriedAlternatives improve_with_alternatives(RobustFit& fit, int steps);
 
 }  // namespace verbscope

@@ -81,7 +81,7 @@ TEST(Starts, IntervalsContainALimitThatExplainsTheRowsAsWell) {
   };
   RobustFit fit = fit_to({share("link.host_share", 0.5), share("fabric.port_share", 1)}, {1, 0.9}, figure,
                          {512, 1024, 1500, 2048, 3000, 4096, 5000, 6000, 7000, 8192});
-  const std::vector<RobustFit> alternatives = improve_with_alternatives(fit, 10);
+  const std::vector<RobustFit> alternatives = improve_with_alternatives(fit, 10).worse;
   fit.refresh();
   EXPECT_LT(profile_intervals(fit, {})[0].high, 0.6);
   const std::vector<LearnedInterval> intervals = profile_intervals(fit, alternatives);
