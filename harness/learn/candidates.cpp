@@ -306,9 +306,12 @@ PointLoad load_of(const Point& point) {
   return {.outstanding = depth * machine_qps, .qps = machine_qps};
 }
 
-bool polls_often(const Point& point) {
-  constexpr double kFew = 4, kMany = 64;
-  return !point.params.contains("window") && option(point, "cq_mod", kMany) <= kFew;
+bool needs_long_interval(const Point& point, double figure, double us) {
+  constexpr double kFew = 4;
+  const auto signaled = number_at(point.params, "cq_mod");
+  if (!signaled) return false;
+  const bool polls_often = !point.params.contains("window") && *signaled <= kFew;
+  return polls_often || *signaled * load_of(point).qps / figure > us;
 }
 
 std::uint32_t properties_of(const Point& point, const CandidateFacts& facts) {

@@ -53,9 +53,10 @@ struct PointLoad {
 };
 PointLoad load_of(const Point& point);
 
-// A core that polls the completions of few operations each, of a deep send queue, is slower once the queue is full,
-// which may take longer than a short interval.
-bool polls_often(const Point& point);
+// True if a short interval does not show the rate: a core that polls the completions of few operations each, of a deep
+// send queue, is slower once the queue is full; and if few operations complete in `us`, none may in an interval.
+// `figure`: Mops.
+bool needs_long_interval(const Point& point, double figure, double us);
 
 // About the figure of a point on any adapter, Mops or ns: how long an interval has to be.
 double expected_figure(const Point& point);

@@ -80,7 +80,8 @@ void SimulatedFigures::add(const Point& point, const std::string& key, double fi
   programs_.spec(point.benchmark);
   const bool reliable = (properties & kReliable) != 0;
   rows_.push_back({.usual = point, .key = key, .properties = properties});
-  if (!polls_often(point)) rows_.back().shortened = with_interval(point, key, figure, reliable);
+  if (!needs_long_interval(point, figure, kLongestUs))
+    rows_.back().shortened = with_interval(point, key, figure, reliable);
 }
 
 std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {

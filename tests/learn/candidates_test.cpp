@@ -20,13 +20,17 @@ TEST(PointLoad, OfAMachineThatAsksAllOthers) {
   EXPECT_EQ(load_of(point).outstanding, 14 * 32);
 }
 
-TEST(PollsOften, OfDeepQueuesWithFewUnsignaledOperations) {
-  const auto write = [](const Json& params) { return Point{.benchmark = "write_rate", .params = params}; };
-  EXPECT_TRUE(polls_often(write({{"cq_mod", 1}})));
-  EXPECT_FALSE(polls_often(write({{"cq_mod", 1}, {"window", 8}})));  // the queue is never full
-  EXPECT_FALSE(polls_often(write({{"cq_mod", 100}})));               // as perftest's tables have it
-  EXPECT_FALSE(polls_often(write({{"size", 16}})));
-  EXPECT_FALSE(polls_often(all_to_all()));
+TEST(NeedsLongInterval, IfEachCompletionIsPolledOrFewComeInIt) {
+  const auto needs = [](const Json& params, double mops) {
+    return needs_long_interval({.benchmark = "write_rate", .params = params}, mops, 2000);
+  };
+  EXPECT_TRUE(needs({{"cq_mod", 1}}, 10));
+  EXPECT_FALSE(needs({{"cq_mod", 1}, {"window", 8}}, 10));  // the queue is never full
+  EXPECT_FALSE(needs({{"cq_mod", 100}}, 10));
+  // A megabyte takes 84 us at 100 Gb/s: a completion comes every 8.4 ms.
+  EXPECT_TRUE(needs({{"cq_mod", 100}, {"size", 1 << 20}}, 0.0119));
+  EXPECT_FALSE(needs({{"size", 16}}, 10));
+  EXPECT_FALSE(needs_long_interval(all_to_all(), 40, 2000));
 }
 
 }  // namespace
