@@ -12,7 +12,7 @@ namespace verbscope {
 
 // The short name of a key: "gbps" for "bandwidth_gbit_per_s", "get_p99" for "get_lat_p99_ns"; empty if it has none.
 std::string short_key(const std::string& key);
-// True if the figure under the key of a result is a latency, of which less is better; other figures are rates.
+// True if the result under this key is a latency, where less is better.
 bool is_latency(const std::string& key);
 
 // The number under `key`: from record.result, from its latency if one size was measured, or from the events per

@@ -273,7 +273,7 @@ std::vector<Candidate> survey_points(const CandidateFacts& facts) {
   pool.add("write_rate",
            {{"connection", "UC"}, {"size", 16}, {"inline_size", 16}, {"post_list", 16}, {"threads", pool.most()}});
   pool.add("verb_latency", {{"verb", "write"}, {"size", 64}, {"inline_size", 0}});
-  pool.add("read_rate", {{"size", 1024}, {"threads", pool.some()}, {"qp", 4}, {"tx_depth", 32}});
+  pool.add("read_rate", {{"direction", "out"}, {"size", 1024}, {"threads", pool.some()}, {"qp", 4}, {"tx_depth", 32}});
   pool.add("recv_rate", {{"connection", "UD"}, {"header_only", true}, {"post_list", 16}, {"threads", 1}});
   return pool.take();
 }
@@ -308,10 +308,11 @@ PointLoad load_of(const Point& point) {
 
 bool needs_long_interval(const Point& point, double figure, double us) {
   constexpr double kFew = 4;
+  const PointLoad load = load_of(point);
   const auto signaled = number_at(point.params, "cq_mod");
-  if (!signaled) return false;
-  const bool polls_often = !point.params.contains("window") && *signaled <= kFew;
-  return polls_often || *signaled * load_of(point).qps / figure > us;
+  if (!signaled || load.outstanding == 1) return false;
+  const bool fills_queue = !point.params.contains("window");
+  return (fills_queue && *signaled <= kFew) || *signaled * load.qps / figure > us;
 }
 
 std::uint32_t properties_of(const Point& point, const CandidateFacts& facts) {

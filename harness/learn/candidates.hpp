@@ -45,17 +45,17 @@ std::string figure_key(const Point& candidate);
 // Nothing if the record failed or has no figure.
 std::optional<double> measured_value(const Record& record);
 
-// Of the machine under test, or of each if several measure at the same time.
+// The load on the machine under test. If all machines measure at the same time, the load on each.
 struct PointLoad {
   double outstanding = 1;  // operations, at most
   double qps = 1;
-  double machines = 1;  // that measure
+  double machines = 1;  // the number of machines that measure
 };
 PointLoad load_of(const Point& point);
 
-// True if a short interval does not show the rate: a core that polls the completions of few operations each, of a deep
-// send queue, is slower once the queue is full; and if few operations complete in `us`, none may in an interval.
-// `figure`: Mops.
+// True if an interval of up to `us` microseconds does not show the rate of the point, about `figure` Mops. There are
+// two reasons. A core that polls a completion after each few operations gets slower once the send queue is full, which
+// takes long. And with a completion after many slow operations, an interval may have none.
 bool needs_long_interval(const Point& point, double figure, double us);
 
 // About the figure of a point on any adapter, Mops or ns: how long an interval has to be.

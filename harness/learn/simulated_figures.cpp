@@ -39,7 +39,7 @@ std::optional<std::uint64_t> small_buffer(const Json& profile) {
   return std::max(kSmallBuffer, kPacketsInBuffer * wire.at("mtu_bytes").at("value").get<std::uint64_t>());
 }
 
-// The time under `key` of the point, if it has a shorter one, or `us`.
+// The shorter one of `us` and the time that the point has under `key`, in microseconds.
 double shorter_us(const Point& point, const char* key, double us) {
   if (!point.params.contains(key)) return us;
   return std::min(us, to_seconds(parse_duration(point.params[key].get<std::string>(), key)) * 1e6);

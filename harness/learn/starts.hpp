@@ -21,8 +21,8 @@ void hold_units(RobustFit& fit);
 void improve_units(RobustFit& fit, int steps);
 
 struct TriedAlternatives {
-  bool better = false;           // the fit went on from one
-  std::vector<RobustFit> worse;  // than the fit that they are compared with, the last one
+  bool better = false;           // one was better than the fit, which went on from it
+  std::vector<RobustFit> worse;  // those that were no better than the fit at the end
 };
 
 // The same with these numbers and with the whole of a link or the port, so that another one limits. Precondition:

@@ -158,9 +158,7 @@ void NodeDevice::create_region() {
   if (part_.huge_pages) {
     region_.emplace(Bytes(needs.bytes), needs.huge_pages ? PageSize::mb2 : PageSize::kb4);
   } else {
-    // A simulated adapter gets the page size by the registration, and short runs touch few pages.
-    region_share_.add(needs.bytes, "buffers");
-    region_.emplace(Bytes(needs.bytes), PageSize::on_demand);
+    region_.emplace(Bytes(needs.bytes), false);  // a simulated adapter gets the page size by the registration
   }
   part_.benchmark.fill(op, part_.side, region_->bytes());
   const int pages = needs.huge_pages ? int{IBV_ACCESS_HUGETLB} : 0;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/json.hpp"
-#include "common/memory_share.hpp"
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/options.hpp"
@@ -129,7 +128,6 @@ class NodeDevice {
   // In the order of dependence: destroyed from the last.
   NodePorts ports_;
   Pd pd_;
-  MemoryShare region_share_;  // of a region on demand, which does not count itself
   std::optional<Buffer> region_;
   std::optional<Mr> region_mr_;
 };

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <string>
+
 namespace verbscope {
 namespace {
 
@@ -20,6 +24,22 @@ TEST(PointLoad, OfAMachineThatAsksAllOthers) {
   EXPECT_EQ(load_of(point).outstanding, 14 * 32);
 }
 
+// "out" is the default direction. With two names a configuration would be measured twice, and count twice.
+TEST(Candidates, HaveOneNameForAConfiguration) {
+  const CandidateFacts facts{.cores = 16};
+  std::map<std::string, std::set<std::string>> names;
+  for (const auto& points : {survey_points(facts), candidate_points(facts)}) {
+    for (const Candidate& each : points) {
+      Json params = each.point.params;
+      const std::string name = params.dump();
+      if (params.value("direction", "out") == "out") params.erase("direction");
+      names[each.point.benchmark + params.dump()].insert(name);
+    }
+  }
+  EXPECT_GT(names.size(), 400U);
+  for (const auto& [configuration, found] : names) EXPECT_EQ(found.size(), 1U) << configuration;
+}
+
 TEST(NeedsLongInterval, IfEachCompletionIsPolledOrFewComeInIt) {
   const auto needs = [](const Json& params, double mops) {
     return needs_long_interval({.benchmark = "write_rate", .params = params}, mops, 2000);
@@ -30,6 +50,7 @@ TEST(NeedsLongInterval, IfEachCompletionIsPolledOrFewComeInIt) {
   // A megabyte takes 84 us at 100 Gb/s: a completion comes every 8.4 ms.
   EXPECT_TRUE(needs({{"cq_mod", 100}, {"size", 1 << 20}}, 0.0119));
   EXPECT_FALSE(needs({{"size", 16}}, 10));
+  EXPECT_FALSE(needs_long_interval({.benchmark = "verb_latency", .params = {{"cq_mod", 1}}}, 2000, 2000));
   EXPECT_FALSE(needs_long_interval(all_to_all(), 40, 2000));
 }
 
