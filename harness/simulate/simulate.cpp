@@ -30,7 +30,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kLibrary = "libverbscope_simulate.so";
-constexpr std::chrono::milliseconds kToEndAlone{1000};  // once a program has failed, for the others to notice
+// Once a program has failed, for the others to notice: virtual time, and real time if that stands still or is slow.
+constexpr Picos kToNotice{1'000'000'000'000};
+constexpr std::chrono::milliseconds kStandsStill{1000}, kToNoticeSlowly{5000};
 constexpr std::chrono::milliseconds kToBeReaped{1000};
 constexpr std::chrono::milliseconds kPatience{500};  // from SIGTERM to SIGKILL
 constexpr std::chrono::milliseconds kBetweenLooks{200};
@@ -212,11 +214,24 @@ class Run {
     }
     if (done_ && error_ && reason_.empty()) reason_ = "the simulation failed";
     if (done_ && !error_) wait_children(children, Clock::now() + kToBeReaped, nullptr, ended);
-    if (failed() && in_time && !done_) wait_children(children, Clock::now() + kToEndAlone, &interrupt_, ended);
+    if (failed() && in_time && !done_) let_notice(children, ended);
     real_s_ = std::chrono::duration<double>(Clock::now() - begin).count();
     stop_.request_stop();
     for (Child* child : children) child->signal(SIGTERM);
     for (Child* child : children) child->end(kPatience);
+  }
+
+  // Until the others have ended alone, or had the time to.
+  void let_notice(const std::vector<Child*>& children, const std::function<bool()>& ended) {
+    const auto begin = Clock::now();
+    const Picos failed_at(simulation_.now_ps());
+    for (Picos seen = failed_at; !ended() && !interrupt_.pending();) {
+      wait_children(children, Clock::now() + kBetweenLooks, &interrupt_, ended);
+      const Picos now(simulation_.now_ps());
+      const auto patience = now == seen ? kStandsStill : kToNoticeSlowly;
+      if (now - failed_at >= kToNotice || Clock::now() - begin >= patience) return;
+      seen = now;
+    }
   }
 
   Record recorded() {
