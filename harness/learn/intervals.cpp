@@ -110,6 +110,7 @@ std::vector<LearnedInterval> profile_intervals(RobustFit& fit, const std::vector
     }
     if (!profile.better() || move == kMoves) return out;
     if (!fit.move_to(*profile.better())) return out;
+    fit.correct();
     fit.improve(kSteps, RobustFit::Until::little_gained_with_fresh_derivatives);
     fit.refresh();
   }

@@ -183,19 +183,7 @@ void Learner::add(const MeasuredFigure& measured, bool held_out) {
 
 void Learner::set_measured(const LearnedPoint& point) {
   const UsualFigure usual = usual_figure(point.measured);
-  fit_.set_measured(point.row, fit_.use(point.row), std::log(usual.figure) - point.correction, usual.confirmed);
-}
-
-void Learner::correct_short_intervals() {
-  fit_.simulate(point_rows());
-  std::vector<FitTrial> trials;
-  for (const LearnedPoint& point : points_) trials.push_back({.values = fit_.values(), .row = point.row});
-  const std::vector<double> usual = simulated_->log_figures(trials, SimulatedFigures::Interval::usual);
-  for (std::size_t i = 0; i < points_.size(); ++i) {
-    const double correction = usual[i] - fit_.simulated(points_[i].row);
-    points_[i].correction = std::isfinite(correction) ? correction : 0;
-    set_measured(points_[i]);
-  }
+  fit_.set_measured(point.row, fit_.use(point.row), std::log(usual.figure), usual.confirmed);
 }
 
 std::size_t Learner::group_number(const std::string& group) {
@@ -210,11 +198,11 @@ void Learner::fit_roughly(int steps) {
 }
 
 void Learner::fit_thoroughly(int steps) {
-  search_thoroughly(fit_, steps, [this] { correct_short_intervals(); });
+  search_thoroughly(fit_, steps);
 }
 
 void Learner::fit(int steps) {
-  correct_short_intervals();
+  fit_.correct();
   fit_.improve(steps);
 }
 
@@ -300,7 +288,7 @@ std::vector<Learner::Choice> Learner::next_choices(std::size_t count) {
 }
 
 void Learner::finish() {
-  intervals_ = finish_search(fit_, [this] { correct_short_intervals(); });
+  intervals_ = finish_search(fit_);
   fit_.simulate(point_rows());
 }
 

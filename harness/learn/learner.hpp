@@ -43,7 +43,6 @@ struct LearnedPoint {
   std::vector<MeasuredFigure> measured;
   std::string kind;
   std::size_t row = 0;
-  double correction = 0;  // of the logarithm of the figure that the fit simulates in a short interval
 };
 
 // The profile from which a fit starts.
@@ -110,9 +109,6 @@ class Learner {
   std::vector<std::size_t> unmeasured() const;
   void set_measured(const LearnedPoint& point);
   std::vector<std::size_t> point_rows() const;
-  // Simulates each point at the present values in its default interval too, and adds the difference to the figures of
-  // the short interval from then on: a rate may not be steady at first.
-  void correct_short_intervals();
 
   StartProfile start_;
   CandidateFacts facts_;

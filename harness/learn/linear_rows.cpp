@@ -62,16 +62,44 @@ bool LinearRows::changes_at(std::size_t row, const Vector& x) const {
   return false;
 }
 
+std::vector<double> LinearRows::corrected_figures(const std::vector<FitTrial>& trials) const {
+  std::vector<double> out = figures_(trials);
+  for (std::size_t i = 0; i < trials.size(); ++i) out[i] += rows_[trials[i].row].correction;
+  return out;
+}
+
 void LinearRows::simulate(const Rows& rows) {
   std::vector<FitTrial> trials;
   for (const std::size_t i : rows) {
     if (!rows_[i].has_figure) trials.push_back({.values = values_at(x_), .row = i});
   }
-  const std::vector<double> figures = figures_(trials);
+  const std::vector<double> figures = corrected_figures(trials);
   for (std::size_t i = 0; i < trials.size(); ++i) {
     rows_[trials[i].row].simulated = figures[i];
     rows_[trials[i].row].has_figure = true;
   }
+}
+
+bool LinearRows::correct(const Rows& rows) {
+  simulate(rows);
+  std::vector<FitTrial> trials;
+  for (const std::size_t i : rows) {
+    const Row& row = rows_[i];
+    const bool holds = row.corrected_for && std::abs(row.simulated - *row.corrected_for) < kLeastChange;
+    if (std::isfinite(row.simulated) && !holds)
+      trials.push_back({.values = values_at(x_), .row = i, .interval = SimulatedInterval::usual});
+  }
+  const std::vector<double> usual = figures_(trials);
+  bool changed = false;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    Row& row = rows_[trials[i].row];
+    const double change = std::isfinite(usual[i]) ? usual[i] - row.simulated : 0;
+    changed = changed || std::abs(change) > kLeastChange;
+    row.correction += change;
+    row.simulated += change;
+    row.corrected_for = row.simulated;
+  }
+  return changed;
 }
 
 std::vector<double> LinearRows::figures_at(const Vector& x, const Rows& rows) const {
@@ -80,7 +108,7 @@ std::vector<double> LinearRows::figures_at(const Vector& x, const Rows& rows) co
   std::vector<FitTrial> trials;
   const std::vector<double> values = values_at(x);
   for (const std::size_t i : rows) trials.push_back({.values = values, .row = i});
-  const std::vector<double> figures = figures_(trials);
+  const std::vector<double> figures = corrected_figures(trials);
   for (std::size_t i = 0; i < rows.size(); ++i) out[rows[i]] = figures[i];
   return out;
 }
@@ -92,7 +120,7 @@ void LinearRows::measure_noise(const Rows& rows) {
     for (std::size_t s = 0; s < seeds; ++s)
       trials.push_back({.values = values_at(x_), .row = i, .seed = kOtherSeeds.at(s)});
   }
-  const std::vector<double> figures = figures_(trials);
+  const std::vector<double> figures = corrected_figures(trials);
   for (const std::size_t i : rows) rows_[i].noise = 0;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     Row& row = rows_[trials[i].row];
@@ -136,7 +164,7 @@ std::vector<bool> LinearRows::any_changes(const std::vector<CellSet>& sets, cons
     trials.push_back({.values = values_at(at), .row = sets[i].row});
     of.push_back(i);
   }
-  const std::vector<double> figures = figures_(trials);
+  const std::vector<double> figures = corrected_figures(trials);
   std::vector<bool> out(sets.size());
   for (std::size_t i = 0; i < trials.size(); ++i) {
     out[of[i]] = is_change(rows_[trials[i].row], figures[i]);
@@ -190,7 +218,7 @@ std::vector<double> LinearRows::slopes_by(double factor, const std::vector<Cell>
     at(cell.parameter) += steps.back();
     trials.push_back({.values = values_at(at), .row = cell.row});
   }
-  std::vector<double> out = figures_(trials);
+  std::vector<double> out = corrected_figures(trials);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Row& row = rows_[cells[i].row];
     const double change = out[i] - row.simulated;

@@ -20,11 +20,15 @@ namespace verbscope {
 using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
 
+// The interval that a simulation measures: a short one, or the usual one of its point, in which a rate is steady.
+enum class SimulatedInterval : std::uint8_t { shortened, usual };
+
 // One figure to simulate: row `row` with these parameter values.
 struct FitTrial {
   std::vector<double> values;
   std::size_t row = 0;
   std::uint64_t seed = 1;  // of the simulation
+  SimulatedInterval interval = SimulatedInterval::shortened;
 };
 
 // Returns the logarithm of the figure of each trial; NaN if its run failed.
@@ -37,7 +41,9 @@ class LinearRows {
     // The logarithm of the simulated figure; NaN if the run failed. At the present coordinates if `has_figure`.
     double simulated = 0;
     bool has_figure = false, has_derivatives = false;
-    double noise = 0;  // difference between simulations with other seeds, of the logarithm
+    double correction = 0;                  // of figures of short intervals; `simulated` includes it
+    std::optional<double> corrected_for{};  // the value of `simulated` when the correction was simulated
+    double noise = 0;                       // difference between simulations with other seeds, of the logarithm
     Vector derivatives{};
     Vector taken_at{};             // coordinates at which the derivatives were simulated
     Vector steeper{};              // derivatives, the larger ones of both directions; refresh()
@@ -66,6 +72,9 @@ class LinearRows {
 
   // Simulates the figures of these rows at the present coordinates, unless they are known.
   void simulate(const Rows& rows);
+  // Simulates these rows in their usual intervals too. The difference corrects their figures of short intervals from
+  // then on. A row whose figure is the same as at the last correction keeps that. Returns true if a correction changed.
+  bool correct(const Rows& rows);
   // The figures of these rows at other coordinates, by row of the model; present figures of all others.
   std::vector<double> figures_at(const Vector& x, const Rows& rows) const;
   // Simulates the derivatives by the parameters for which `wanted` returns true, towards a slower machine.
@@ -102,6 +111,7 @@ class LinearRows {
     std::vector<std::size_t> parameters{};
   };
 
+  std::vector<double> corrected_figures(const std::vector<FitTrial>& trials) const;
   // The change of a parameter's coordinate for its derivative: a step in the direction `towards`, or to the other side
   // if that leaves the range, longer than usual by this factor. Whole numbers differ by at least one. Nothing if there
   // is no other value.

@@ -99,20 +99,24 @@ Vector RobustFit::derivatives(std::size_t row, const DerivativesOf& of) const {
   return out;
 }
 
-std::vector<std::size_t> RobustFit::fitted_rows() const {
+std::vector<std::size_t> RobustFit::rows_if(const std::function<bool(std::size_t)>& wanted) const {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (rows_[i].use == RowUse::fitted) out.push_back(i);
+    if (wanted(i)) out.push_back(i);
   }
   return out;
 }
 
+std::vector<std::size_t> RobustFit::fitted_rows() const {
+  return rows_if([this](std::size_t row) { return use(row) == RowUse::fitted; });
+}
+
 std::vector<std::size_t> RobustFit::counted_rows() const {
-  std::vector<std::size_t> out;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (counts(i)) out.push_back(i);
-  }
-  return out;
+  return rows_if([this](std::size_t row) { return counts(row); });
+}
+
+bool RobustFit::correct() {
+  return linear_.correct(rows_if([this](std::size_t row) { return use(row) != RowUse::candidate; }));
 }
 
 bool RobustFit::counts(std::size_t row) const {

@@ -71,6 +71,9 @@ class RobustFit {
   // The same at other coordinates; infinite if many simulations fail there. After refresh(), rows that none of the
   // moved parameters changes are not simulated.
   double cost_at(const Vector& at, double scale) const;
+  // Corrects the figures of all measured rows to those of their usual intervals at the present values. Returns true if
+  // a correction changed (LinearRows::correct).
+  bool correct();
   // Simulates all derivatives of the fitted rows at the present values again, for the covariance (LinearRows::refresh).
   void refresh() { linear_.refresh(fitted_rows()); }
 
@@ -131,6 +134,7 @@ class RobustFit {
   Vector derivatives(std::size_t row, const DerivativesOf& of) const;
   Matrix information(double scale, const DerivativesOf& of) const;
   Matrix covariance(double scale) const;
+  std::vector<std::size_t> rows_if(const std::function<bool(std::size_t)>& wanted) const;
   std::vector<std::size_t> fitted_rows() const;
   std::vector<std::size_t> counted_rows() const;
   // The figures of the fitted rows. Nothing if many runs fail, which the present values do not.

@@ -18,25 +18,25 @@ void search_roughly(RobustFit& fit, int steps) {
   fit.improve(steps);
 }
 
-void search_thoroughly(RobustFit& fit, int steps, const Correct& correct) {
+void search_thoroughly(RobustFit& fit, int steps) {
   improve_units(fit, kAlternativeSteps);
   fit.improve(steps, kFresh);
   fit.set_loss(Loss::cauchy);
-  correct();
+  fit.correct();
   fit.scan_caches();
   fit.improve(steps);
 }
 
-std::vector<LearnedInterval> finish_search(RobustFit& fit, const Correct& correct) {
-  correct();
+std::vector<LearnedInterval> finish_search(RobustFit& fit) {
+  fit.correct();
   fit.scan_caches();
   fit.improve(kLastSteps, kFresh);
-  correct();
   TriedAlternatives tried;
   for (int round = 0; round < kRounds; ++round) {
     tried = improve_with_alternatives(fit, kAlternativeSteps);
     const double scale = fit.scale(), before = fit.cost(scale);
     fit.improve(kLastSteps, kFresh);
+    fit.correct();
     if (!tried.better && fit.cost(scale) > before - kScanGain) break;
   }
   fit.refresh();

@@ -2,7 +2,6 @@
 // search found; and at the end, when all rows are known.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "harness/learn/intervals.hpp"
@@ -10,18 +9,15 @@
 
 namespace verbscope {
 
-// Adapts the measured figures to the present values of the fit.
-using Correct = std::function<void()>;
-
 // With the loss that finds the right values from afar, by up to this many steps.
 void search_roughly(RobustFit& fit, int steps);
 
 // With other numbers of units, fresh derivatives, and then the loss that ignores outliers. Precondition:
 // search_roughly().
-void search_thoroughly(RobustFit& fit, int steps, const Correct& correct);
+void search_thoroughly(RobustFit& fit, int steps);
 
 // The last steps, other explanations, and the intervals at the final values, by parameter. Precondition:
 // search_thoroughly().
-std::vector<LearnedInterval> finish_search(RobustFit& fit, const Correct& correct);
+std::vector<LearnedInterval> finish_search(RobustFit& fit);
 
 }  // namespace verbscope

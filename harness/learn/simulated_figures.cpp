@@ -93,9 +93,9 @@ std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
   return out;
 }
 
-Json SimulatedFigures::profile_of(const Row& row, Interval interval, const std::vector<double>& values) const {
+Json SimulatedFigures::profile_of(const Row& row, SimulatedInterval interval, const std::vector<double>& values) const {
   Json profile = with_values(profile_, parameters_, values);
-  if (small_buffer_ && interval == Interval::shortened && (row.properties & kReliable) == 0) {
+  if (small_buffer_ && interval == SimulatedInterval::shortened && (row.properties & kReliable) == 0) {
     Json& size = profile["nic"]["input_buffer_bytes"]["value"];
     size = std::min(size.get<std::uint64_t>(), *small_buffer_);
   }
@@ -105,7 +105,7 @@ Json SimulatedFigures::profile_of(const Row& row, Interval interval, const std::
 double SimulatedFigures::log_figure(const Key& trial, const std::string& name) const {
   const auto& [number, interval, seed, values] = trial;
   const Row& row = rows_[number];
-  Point point = interval == Interval::shortened ? *row.shortened : row.usual;
+  Point point = interval == SimulatedInterval::shortened ? *row.shortened : row.usual;
   point.seed = seed;
   const std::string file = temp_.write(name, dump_json(profile_of(row, interval, values)) + "\n");
   const PointRunner runner(programs_.binary(point.benchmark), programs_.spec(point.benchmark),
@@ -117,10 +117,10 @@ double SimulatedFigures::log_figure(const Key& trial, const std::string& name) c
   return value && *value > 0 ? std::log(*value) : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& trials, Interval interval) {
+std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& trials) {
   std::vector<Key> keys, missing;
   for (const FitTrial& trial : trials) {
-    const Interval possible = rows_[trial.row].shortened ? interval : Interval::usual;
+    const SimulatedInterval possible = rows_[trial.row].shortened ? trial.interval : SimulatedInterval::usual;
     keys.emplace_back(trial.row, possible, trial.seed, rounded(trial));
     if (known_.emplace(keys.back(), std::numeric_limits<double>::quiet_NaN()).second) missing.push_back(keys.back());
   }

@@ -42,11 +42,9 @@ class SimulatedFigures {
   // length of the short interval follows. A parameter that needs other `properties` does not change the figure.
   void add(const Point& point, const std::string& key, double figure, std::uint32_t properties);
 
-  // The interval that a run measures. The usual one is that of the point's options, or the benchmark's default. A point
-  // whose figure is not steady in a short one has no other.
-  enum class Interval : std::uint8_t { shortened, usual };
-  // NaN for runs that fail. No trial is simulated twice.
-  std::vector<double> log_figures(const std::vector<FitTrial>& trials, Interval interval = Interval::shortened);
+  // NaN for runs that fail. No trial is simulated twice. The usual interval is that of the point's options, or the
+  // benchmark's default. A point whose figure is not steady in a short one has no other.
+  std::vector<double> log_figures(const std::vector<FitTrial>& trials);
 
   std::size_t runs() const { return runs_; }
 
@@ -59,14 +57,14 @@ class SimulatedFigures {
   };
 
   // Row, interval, seed, values.
-  using Key = std::tuple<std::size_t, Interval, std::uint64_t, std::vector<double>>;
+  using Key = std::tuple<std::size_t, SimulatedInterval, std::uint64_t, std::vector<double>>;
 
   // Whole numbers and five digits: the values that the profile will have, of parameters that matter to the row.
   std::vector<double> rounded(const FitTrial& trial) const;
   // The logarithm of the figure of a trial, on a profile that goes to the file `name`.
   double log_figure(const Key& trial, const std::string& name) const;
   // The profile with these values. Buffers are small in a short interval, if the row allows that.
-  Json profile_of(const Row& row, Interval interval, const std::vector<double>& values) const;
+  Json profile_of(const Row& row, SimulatedInterval interval, const std::vector<double>& values) const;
 
   Json profile_;
   std::optional<std::uint64_t> small_buffer_;

@@ -18,6 +18,12 @@ bool gains(const RobustFit& fit, const RobustFit& other, double gain) {
   return other.cost(scale) < fit.cost(scale) - gain;
 }
 
+// Explanations compare with the corrections that each needs itself.
+void improve_corrected(RobustFit& fit, int steps) {
+  fit.improve(steps);
+  if (fit.correct()) fit.improve(steps);
+}
+
 // The fit with more or fewer units; nothing if the number is out of range, or if many simulations fail. Where units
 // limit, rates stay as they are if times change with the number; where units wait for work, if times do not. Starts
 // with what explains the rows better.
@@ -54,7 +60,7 @@ std::optional<RobustFit> with_whole(const RobustFit& fit, std::size_t p) {
 // Tries other explanations of the rows, and goes on from those that are better.
 class Alternatives {
  public:
-  Alternatives(RobustFit& fit, int steps) : fit_(fit), steps_(steps) {}
+  Alternatives(RobustFit& fit, int steps) : fit_(fit), steps_(steps) { fit_.correct(); }
 
   // These return true if an explanation was better.
   bool try_units() {
@@ -87,7 +93,7 @@ class Alternatives {
 
   bool took(std::optional<RobustFit> other) {
     if (!other) return false;
-    other->improve(steps_);
+    improve_corrected(*other, steps_);
     if (!gains(fit_, *other, kScanGain)) {
       worse_.push_back(std::move(*other));
       return false;
@@ -114,7 +120,7 @@ void improve_from_slower_side(RobustFit& fit, int steps) {
   }
   RobustFit moved = fit;
   if (!moved.move_to(at)) return;
-  moved.improve(steps);
+  improve_corrected(moved, steps);
   if (gains(fit, moved, 0)) fit = std::move(moved);
 }
 

@@ -55,9 +55,11 @@ TEST_P(Properties, ParametersThatNeedOthersDoNotChangeAPoint) {
   for (std::size_t row = 0; row < candidates.size(); ++row) {
     const Point& point = candidates[row].point;
     simulated_.add(point, figure_key(point), expected_figure(point), kAllProperties);  // any parameter may change it
-    for (const double by : {0.0, kMove, -kMove}) trials.push_back({.values = moved(point, by), .row = row});
+    for (const double by : {0.0, kMove, -kMove}) {
+      trials.push_back({.values = moved(point, by), .row = row, .interval = SimulatedInterval::usual});
+    }
   }
-  const std::vector<double> figures = simulated_.log_figures(trials, SimulatedFigures::Interval::usual);
+  const std::vector<double> figures = simulated_.log_figures(trials);
   std::set<std::size_t> compared;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const double usual = figures[trials[i].row * 3];

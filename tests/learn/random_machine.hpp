@@ -1,5 +1,6 @@
 // Random machines for fits of many parameters, whose figures are formulas. A rate is that of the slowest part: cores,
 // requester units, responder units, PCIe or the port. A latency is a sum of times. A miss in a cache takes more time.
+// In short intervals some rates are too high, if the port limits them.
 #pragma once
 
 #include <algorithm>
@@ -76,6 +77,7 @@ class RandomMachine {
   static constexpr double kSpread = 0.5;  // of the logarithms of true values around the start
   static constexpr double kPcieBytesPerNs = 12, kPortBytesPerNs = 7;
   static constexpr double kSimulationNoise = 0.002;
+  static constexpr double kTooHigh = 0.04;  // the logarithm of a rate in a short interval
   // The slowest resource limits, and one that is nearly as slow counts a little: the power of a p-norm.
   static constexpr double kSharpness = 20;
 
@@ -149,7 +151,7 @@ class RandomMachine {
     return row;
   }
 
-  double figure(const Row& row, const std::vector<double>& values) const {
+  double figure(const Row& row, const std::vector<double>& values, double too_high = 0) const {
     const auto sum = [&](const Sum& parts) {
       double ns = 0;
       for (const Part& part : parts) ns += part.times * values[part.parameter];
@@ -166,7 +168,7 @@ class RandomMachine {
     for (const double ns : {sum(row.core) / row.threads, requester / values[requester_.count],
                             responder / values[responder_.count], to_nic, to_host, port})
       powers += std::pow(ns, kSharpness);
-    return -std::log(powers) / kSharpness;
+    return too_high * std::pow(port, kSharpness) / powers - std::log(powers) / kSharpness;
   }
 
   // With noise that depends on the values, as that of a simulation does.
@@ -177,7 +179,8 @@ class RandomMachine {
       values.push_back(rounded_value(parameters_[i], trial.values[i]));
       bits = 31 * bits + std::bit_cast<std::uint64_t>(values.back());
     }
-    return figure(rows_[trial.row], values) + kSimulationNoise * noise(bits);
+    const bool too_high = trial.interval == SimulatedInterval::shortened && trial.row % 2 == 0;
+    return figure(rows_[trial.row], values, too_high ? kTooHigh : 0) + kSimulationNoise * noise(bits);
   }
 
   // Between -1 and 1: the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).

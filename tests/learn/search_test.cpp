@@ -22,9 +22,9 @@ RobustFit fit_to(RandomMachine& machine) {
 
 std::vector<LearnedInterval> search(RobustFit& fit) {
   search_roughly(fit, 8);
-  search_thoroughly(fit, 20, [] {});
+  search_thoroughly(fit, 20);
   improve_from_slower_side(fit, 20);
-  return finish_search(fit, [] {});
+  return finish_search(fit);
 }
 
 Outcome outcome_with(std::uint64_t seed) {

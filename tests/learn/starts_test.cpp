@@ -71,6 +71,28 @@ TEST(Starts, FindTheNumberOfUnits) {
   EXPECT_NEAR(fit.values()[1], 200, 1);
 }
 
+// Four units are a tenth faster than three, and in short intervals a third: with the corrections of three units, four
+// explain the rows worse.
+TEST(Starts, CompareExplanationsWithTheirOwnCorrections) {
+  LogFigures figures = [](const std::vector<FitTrial>& trials) {
+    std::vector<double> out;
+    for (const FitTrial& trial : trials) {
+      const bool gains = trial.row % 2 == 1 && std::round(trial.values[0]) >= 4;
+      const double gain = trial.interval == SimulatedInterval::shortened ? 0.3 : 0.1;
+      out.push_back((gains ? gain : 0) - std::log(trial.values[1]));
+    }
+    return out;
+  };
+  RobustFit fit({kUnits, service(200)}, figures, {.error = 0.01});
+  for (std::size_t row = 0; row < 16; ++row)
+    fit.add_row(RowUse::fitted, (row % 2 == 1 ? 0.1 : 0) - std::log(220), kAllProperties);
+  hold_units(fit);
+  fit.improve(20);
+  improve_units(fit, 10);
+  EXPECT_EQ(std::round(fit.values()[0]), 4);
+  EXPECT_NEAR(fit.values()[1], 220, 1);
+}
+
 // Half of PCIe explains the rates of all messages as well as 90 % of the port does.
 TEST(Starts, IntervalsContainALimitThatExplainsTheRowsAsWell) {
   const auto figure = [](const std::vector<double>& values, double bytes) {
