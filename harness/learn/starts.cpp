@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr double kSlower = 0.7;         // of a coordinate: a factor of two
 constexpr double kUndetermined = 0.25;  // standard deviation of a coordinate
+constexpr std::size_t kTriedUnits = 2;  // numbers that explain the rows best
 constexpr double kLimited = 0.02;       // of a share's logarithm: less than this from the whole is the whole
 
 bool gains(const RobustFit& fit, const RobustFit& other, double gain) {
@@ -24,27 +26,54 @@ void improve_corrected(RobustFit& fit, int steps) {
   if (fit.correct()) fit.improve(steps);
 }
 
-// The fit with more or fewer units; nothing if the number is out of range, or if many simulations fail. Where units
-// limit, rates stay as they are if times change with the number; where units wait for work, if times do not. Starts
-// with what explains the rows better.
-std::optional<RobustFit> with_units(const RobustFit& fit, std::size_t p, double more) {
+// Numbers of units to try instead of this one: one more and one less, and those within a factor of two that adapters
+// usually have, a power of two or three times one.
+std::set<int> other_numbers(const FitParameter& parameter, int units) {
+  std::set<int> out{units - 1, units + 1};
+  for (int power = 1; power <= 2 * units; power *= 2) out.insert({power, 3 * power});
+  std::erase_if(out, [&](int n) {
+    return n == units || 2 * n < units || n > 2 * units || n < parameter.low || n > parameter.high;
+  });
+  return out;
+}
+
+// A place that a fit may go on from, and its cost there.
+struct Place {
+  Vector at;
+  double cost;
+};
+
+// The place with another number of units. Where units limit, rates stay as they are if times change with the number;
+// where units wait for work, if times do not. The one that explains the rows better.
+Place with_units(const RobustFit& fit, std::size_t p, int units) {
   const FitParameter& parameter = fit.parameters()[p];
   const std::vector<double> values = fit.values();
-  const double now = std::round(values[p]), units = now + more;
-  if (units < parameter.low || units > parameter.high) return std::nullopt;
   Vector same_times = fit.coordinates();
   same_times(p) = coordinate(parameter, units);
   Vector same_rates = same_times;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const FitParameter& other = fit.parameters()[i];
     if (other.group != parameter.group || !slows_when_larger(other)) continue;
-    same_rates(i) = coordinate(other, std::clamp(values[i] * units / now, other.low, other.high));
+    same_rates(i) = coordinate(other, std::clamp(values[i] * units / std::round(values[p]), other.low, other.high));
   }
   const double scale = fit.scale();
+  const Place one{same_rates, fit.cost_at(same_rates, scale)}, other{same_times, fit.cost_at(same_times, scale)};
+  return one.cost < other.cost ? one : other;
+}
+
+// The places with other numbers of units, those that explain the rows best first.
+std::vector<Place> with_other_units(const RobustFit& fit, std::size_t p) {
+  std::vector<Place> out;
+  const int now = static_cast<int>(std::round(fit.values()[p]));
+  for (const int units : other_numbers(fit.parameters()[p], now)) out.push_back(with_units(fit, p, units));
+  std::ranges::sort(out, {}, &Place::cost);
+  return out;
+}
+
+// The fit there; nothing if many simulations fail.
+std::optional<RobustFit> moved_to(const RobustFit& fit, const Place& place) {
   RobustFit out = fit;
-  const bool possible =
-      out.move_to_similar(fit.cost_at(same_rates, scale) < fit.cost_at(same_times, scale) ? same_rates : same_times);
-  return possible ? std::optional(std::move(out)) : std::nullopt;
+  return out.move_to_similar(place.at) ? std::optional(std::move(out)) : std::nullopt;
 }
 
 // The fit with the whole of a link or the port, held there: a share that does not limit would go back to its start.
@@ -66,7 +95,7 @@ class Alternatives {
   bool try_units() {
     bool out = false;
     for (std::size_t p = 0; p < fit_.parameters().size(); ++p) {
-      if (counts_units(fit_.parameters()[p]) && (went_on(p, -1) || went_on(p, 1))) out = true;
+      while (counts_units(fit_.parameters()[p]) && took_other_units(p)) out = true;
     }
     return out;
   }
@@ -85,10 +114,11 @@ class Alternatives {
 
  private:
   // These return true if the fit went to a better explanation.
-  bool went_on(std::size_t p, double more) {
-    bool out = false;
-    while (took(with_units(fit_, p, more))) out = true;
-    return out;
+  bool took_other_units(std::size_t p) {
+    const std::vector<Place> places = with_other_units(fit_, p);
+    const auto tried = static_cast<std::ptrdiff_t>(std::min(kTriedUnits, places.size()));
+    return std::any_of(places.begin(), places.begin() + tried,
+                       [this](const Place& place) { return took(moved_to(fit_, place)); });
   }
 
   bool took(std::optional<RobustFit> other) {

@@ -27,9 +27,9 @@ TOOLS = {"cmake", "ctest", "gnuplot", "make", "man", "perf", "python3", "source"
 CHANGERS = {"apt", "apt-get", "cpack", "curl", "dnf", "docker", "dpkg", "git", "insmod", "modprobe", "podman", "rpm", "sudo", "yum"}
 TIMEOUT = 600  # s of one command
 SHELLS = ("", "sh", "bash", "console")  # languages of fenced blocks that are commands; what programs print is ```text
-# What takes more than some seconds: by a part of the command.
+# What takes more than some seconds: by a part of the command; a newline is its end.
 LONG = ("verbscope reproduce", "verbscope validate", "verbscope learn", "valgrind", "bench_simulator", "all_active_load", "payload_in", "lookups.json", "lookup_rate",
-        "--machines 100")
+        "--machines 100", "explain rpc.jsonl\n", "explain threads.jsonl", "explain raft.jsonl")
 
 
 class Command:
@@ -46,7 +46,7 @@ class Command:
 
     @property
     def is_long(self):
-        return any(part in self.words for part in LONG)
+        return any(part in self.words + "\n" for part in LONG)
 
 
 def pages(root):

@@ -113,17 +113,23 @@ TEST(Starts, IntervalsContainALimitThatExplainsTheRowsAsWell) {
   EXPECT_LE(intervals[1].low, 0.9);
 }
 
-// Four units are twice as fast as three, which are as fast as two: no derivative of three says that four are better.
-// The times stay as they are.
-TEST(Starts, FindANumberOfUnitsThatNoDerivativeShows) {
-  const auto figure = [](const std::vector<double>& values, double by_units) {
-    return -std::log(by_units > 0 && std::round(values[0]) >= 4 ? values[1] / 2 : values[1]);
+// Some units are twice as fast as one less, which are as fast as all smaller numbers: no derivative says that more are
+// better. The times stay as they are.
+void expect_found(double start, double truth) {
+  const auto figure = [truth](const std::vector<double>& values, double by_units) {
+    return -std::log(by_units > 0 && std::round(values[0]) >= truth ? values[1] / 2 : values[1]);
   };
-  RobustFit fit = fit_to({kUnits, service(200)}, {4, 220}, figure, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
-  EXPECT_EQ(std::round(fit.values()[0]), 3);
+  FitParameter units = kUnits;
+  units.start = start;
+  RobustFit fit = fit_to({units, service(200)}, {truth, 220}, figure, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
+  EXPECT_EQ(std::round(fit.values()[0]), start);
   improve_units(fit, 10);
-  EXPECT_EQ(std::round(fit.values()[0]), 4);
+  EXPECT_EQ(std::round(fit.values()[0]), truth);
   EXPECT_NEAR(fit.values()[1], 220, 1);
+}
+TEST(Starts, FindANumberOfUnitsThatNoDerivativeShows) {
+  expect_found(3, 4);
+  expect_found(16, 24);
 }
 
 }  // namespace
