@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -61,29 +61,30 @@ Place with_units(const RobustFit& fit, std::size_t p, int units) {
   return one.cost < other.cost ? one : other;
 }
 
-// The places with other numbers of units, those that explain the rows best first.
-std::vector<Place> with_other_units(const RobustFit& fit, std::size_t p) {
-  std::vector<Place> out;
+// The fit with other numbers of units, those that explain the rows best. None if many simulations fail.
+std::vector<RobustFit> with_other_units(const RobustFit& fit, std::size_t p) {
+  std::vector<Place> places;
   const int now = static_cast<int>(std::round(fit.values()[p]));
-  for (const int units : other_numbers(fit.parameters()[p], now)) out.push_back(with_units(fit, p, units));
-  std::ranges::sort(out, {}, &Place::cost);
+  for (const int units : other_numbers(fit.parameters()[p], now)) places.push_back(with_units(fit, p, units));
+  std::ranges::sort(places, {}, &Place::cost);
+  places.resize(std::min(kTriedUnits, places.size()));
+  std::vector<RobustFit> out;
+  for (const Place& place : places) {
+    RobustFit other = fit;
+    if (other.move_to_similar(place.at)) out.push_back(std::move(other));
+  }
   return out;
 }
 
-// The fit there; nothing if many simulations fail.
-std::optional<RobustFit> moved_to(const RobustFit& fit, const Place& place) {
-  RobustFit out = fit;
-  return out.move_to_similar(place.at) ? std::optional(std::move(out)) : std::nullopt;
-}
-
 // The fit with the whole of a link or the port, held there: a share that does not limit would go back to its start.
-// Nothing if the fit has that already, or if many simulations fail.
-std::optional<RobustFit> with_whole(const RobustFit& fit, std::size_t p) {
+// None if the fit has that already, or if many simulations fail.
+std::vector<RobustFit> with_whole(const RobustFit& fit, std::size_t p) {
   Vector at = fit.coordinates();
   at(p) = coordinate(fit.parameters()[p], fit.parameters()[p].high);
+  if (at(p) - fit.coordinates()(p) <= kLimited) return {};
   RobustFit out = fit;
   out.hold(p);
-  return at(p) - fit.coordinates()(p) > kLimited && out.move_to(at) ? std::optional(std::move(out)) : std::nullopt;
+  return out.move_to(at) ? std::vector{std::move(out)} : std::vector<RobustFit>{};
 }
 
 // Tries other explanations of the rows, and goes on from those that are better.
@@ -95,14 +96,14 @@ class Alternatives {
   bool try_units() {
     bool out = false;
     for (std::size_t p = 0; p < fit_.parameters().size(); ++p) {
-      while (counts_units(fit_.parameters()[p]) && took_other_units(p)) out = true;
+      while (counts_units(fit_.parameters()[p]) && took_best(with_other_units(fit_, p))) out = true;
     }
     return out;
   }
   bool try_whole_shares() {
     bool out = false;
     for (std::size_t p = 0; p < fit_.parameters().size(); ++p) {
-      if (!is_share(fit_.parameters()[p]) || !took(with_whole(fit_, p))) continue;
+      if (!is_share(fit_.parameters()[p]) || !took_best(with_whole(fit_, p))) continue;
       fit_.release(p);
       out = true;
     }
@@ -113,24 +114,18 @@ class Alternatives {
   const std::vector<RobustFit>& worse() const { return worse_; }
 
  private:
-  // These return true if the fit went to a better explanation.
-  bool took_other_units(std::size_t p) {
-    const std::vector<Place> places = with_other_units(fit_, p);
-    const auto tried = static_cast<std::ptrdiff_t>(std::min(kTriedUnits, places.size()));
-    return std::any_of(places.begin(), places.begin() + tried,
-                       [this](const Place& place) { return took(moved_to(fit_, place)); });
-  }
-
-  bool took(std::optional<RobustFit> other) {
-    if (!other) return false;
-    improve_corrected(*other, steps_);
-    if (!gains(fit_, *other, kScanGain)) {
-      worse_.push_back(std::move(*other));
-      return false;
+  // Returns true if the fit went to the best of these explanations.
+  bool took_best(std::vector<RobustFit> others) {
+    for (RobustFit& each : others) improve_corrected(each, steps_);
+    const double scale = fit_.scale();
+    const auto best = std::ranges::min_element(others, {}, [scale](const RobustFit& each) { return each.cost(scale); });
+    if (best != others.end() && gains(fit_, *best, kScanGain)) {
+      fit_ = std::move(*best);
+      worse_.clear();
+      return true;
     }
-    fit_ = std::move(*other);
-    worse_.clear();
-    return true;
+    std::ranges::move(others, std::back_inserter(worse_));
+    return false;
   }
 
   RobustFit& fit_;

@@ -14,7 +14,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # cluster: the file of its rows, and the profiles of the same kind from which the fit may start
 CLUSTERS = {
-    "cib": ("rc-swarm.csv", ["cx6", "cx5ib"]),
+    "cib": ("rc-swarm.csv", ["cx5ib"]),
     "cx6": ("connectx6.csv", ["cib", "cx5ib"]),
     "cx5-100g": ("perftest.csv", ["cx4", "cx5"]),
 }
