@@ -39,7 +39,7 @@ constexpr int kUsualCores = 8;                                // if no host stat
 constexpr std::size_t kFewestFigures = 5;                     // to fit anything
 constexpr std::size_t kSurveyed = 30;                         // records that choose the profile to start from
 constexpr std::size_t kJudged = 5;                            // every n-th record judges the fit
-constexpr double kSecondsPerRun = 0.04, kRunsPerPoint = 250;  // of the simulations of a fit, on one CPU
+constexpr double kSecondsPerRun = 0.04, kRunsPerPoint = 350;  // of the simulations of a fit, on one CPU
 
 // Measures points, or returns the records of earlier calls, and appends new ones to the file.
 class Measurements {
