@@ -26,11 +26,11 @@ void improve_corrected(RobustFit& fit, int steps) {
   if (fit.correct()) fit.improve(steps);
 }
 
-// Numbers of units to try instead of this one: one more and one less, and those within a factor of two that adapters
-// usually have, a power of two or three times one.
-std::set<int> other_numbers(const FitParameter& parameter, int units) {
+// Numbers of units to try instead of this one: one more and one less; `far`: also those within a factor of two that
+// adapters usually have, a power of two or three times one.
+std::set<int> other_numbers(const FitParameter& parameter, int units, bool far) {
   std::set<int> out{units - 1, units + 1};
-  for (int power = 1; power <= 2 * units; power *= 2) out.insert({power, 3 * power});
+  for (int power = 1; far && power <= 2 * units; power *= 2) out.insert({power, 3 * power});
   std::erase_if(out, [&](int n) {
     return n == units || 2 * n < units || n > 2 * units || n < parameter.low || n > parameter.high;
   });
@@ -62,10 +62,10 @@ Place with_units(const RobustFit& fit, std::size_t p, int units) {
 }
 
 // The fit with other numbers of units, those that explain the rows best. None if many simulations fail.
-std::vector<RobustFit> with_other_units(const RobustFit& fit, std::size_t p) {
+std::vector<RobustFit> with_other_units(const RobustFit& fit, std::size_t p, bool far) {
   std::vector<Place> places;
   const int now = static_cast<int>(std::round(fit.values()[p]));
-  for (const int units : other_numbers(fit.parameters()[p], now)) places.push_back(with_units(fit, p, units));
+  for (const int units : other_numbers(fit.parameters()[p], now, far)) places.push_back(with_units(fit, p, units));
   std::ranges::sort(places, {}, &Place::cost);
   places.resize(std::min(kTriedUnits, places.size()));
   std::vector<RobustFit> out;
@@ -96,7 +96,8 @@ class Alternatives {
   bool try_units() {
     bool out = false;
     for (std::size_t p = 0; p < fit_.parameters().size(); ++p) {
-      while (counts_units(fit_.parameters()[p]) && took_best(with_other_units(fit_, p))) out = true;
+      if (!counts_units(fit_.parameters()[p])) continue;
+      for (bool far = true; took_best(with_other_units(fit_, p, far)); far = false) out = true;
     }
     return out;
   }

@@ -16,8 +16,8 @@ void improve_from_slower_side(RobustFit& fit, int steps);
 // times explain most rates as well: no step finds the right number.
 void hold_units(RobustFit& fit);
 
-// Fits again, by up to `steps` steps, with one unit less or more of the requester and of the responder, and goes on in
-// a direction that is better. Precondition: hold_units(), fit.improve().
+// Fits again, by up to `steps` steps, with other numbers of units of the requester and of the responder, from half to
+// twice as many, and goes on from the best one while that is better. Precondition: hold_units(), fit.improve().
 void improve_units(RobustFit& fit, int steps);
 
 struct TriedAlternatives {

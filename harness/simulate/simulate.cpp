@@ -201,10 +201,9 @@ class Run {
     const auto ended = [&] {
       return std::ranges::none_of(children, [](const Child* child) { return child->running(); });
     };
-    bool in_time = true;
+    const auto late = [&] { return request_.limit && Clock::now() - begin > *request_.limit; };
     while (!failed() && !ended() && !interrupt_.pending() && !done_) {
-      in_time = !request_.limit || Clock::now() - begin <= *request_.limit;
-      if (!in_time) {
+      if (late()) {
         reason_ = fmt::format("not finished after {:g} s", std::chrono::duration<double>(*request_.limit).count());
         break;
       }
@@ -214,19 +213,19 @@ class Run {
     }
     if (done_ && error_ && reason_.empty()) reason_ = "the simulation failed";
     if (done_ && !error_) wait_children(children, Clock::now() + kToBeReaped, nullptr, ended);
-    if (failed() && in_time && !done_) let_notice(children, ended);
+    if (failed() && !late() && !done_) let_notice(children, [&] { return ended() || late(); });
     real_s_ = std::chrono::duration<double>(Clock::now() - begin).count();
     stop_.request_stop();
     for (Child* child : children) child->signal(SIGTERM);
     for (Child* child : children) child->end(kPatience);
   }
 
-  // Until the others have ended alone, or had the time to.
-  void let_notice(const std::vector<Child*>& children, const std::function<bool()>& ended) {
+  // Until the others have ended alone, or had the time to, or `over` returns true.
+  void let_notice(const std::vector<Child*>& children, const std::function<bool()>& over) {
     const auto begin = Clock::now();
     const Picos failed_at(simulation_.now_ps());
-    for (Picos seen = failed_at; !ended() && !interrupt_.pending();) {
-      wait_children(children, Clock::now() + kBetweenLooks, &interrupt_, ended);
+    for (Picos seen = failed_at; !over() && !interrupt_.pending();) {
+      wait_children(children, Clock::now() + kBetweenLooks, &interrupt_, over);
       const Picos now(simulation_.now_ps());
       const auto patience = now == seen ? kStandsStill : kToNoticeSlowly;
       if (now - failed_at >= kToNotice || Clock::now() - begin >= patience) return;
