@@ -1,6 +1,7 @@
 #include "harness/learn/candidates.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "analysis/points.hpp"
 #include "harness/learn/parameters.hpp"
@@ -12,6 +13,10 @@ constexpr std::uint64_t kLine = 64;
 // More QPs than any adapter keeps near its units, more outstanding operations than small WQE caches hold.
 constexpr double kSomeQps = 32, kSomeOutstanding = 128;
 constexpr double kUsualDepth = 128;  // --tx_depth of the benchmarks
+// Operations that fill any link with payloads of these sizes. More measure the same, and take several times as long to
+// simulate until all are under way.
+constexpr std::array kLargeSizes = {4096, 16384};
+constexpr int kLargeOutstanding = 32;
 
 class Pool {
  public:
@@ -77,7 +82,7 @@ void add_writes(Pool& pool) {
       }
     }
     for (const int list : {1, 16}) {
-      for (const int size : {16, 64, 256, 512, 1024, 2048, 4096, 16384}) {
+      for (const int size : {16, 64, 256, 512, 1024, 2048}) {
         for (const int threads : {1, pool.some(), pool.most()}) {
           pool.add("write_rate", {{"connection", connection},
                                   {"post_list", list},
@@ -85,6 +90,14 @@ void add_writes(Pool& pool) {
                                   {"inline_size", 0},
                                   {"threads", threads}});
         }
+      }
+      for (const int size : kLargeSizes) {
+        pool.add("write_rate", {{"connection", connection},
+                                {"post_list", list},
+                                {"size", size},
+                                {"inline_size", 0},
+                                {"threads", 1},
+                                {"tx_depth", kLargeOutstanding}});
       }
     }
   }
@@ -131,11 +144,16 @@ void add_many_qps(Pool& pool) {
 
 void add_reads(Pool& pool) {
   for (const char* direction : {"out", "in"}) {
-    for (const int size : {16, 256, 1024, 4096, 16384}) {
+    for (const int size : {16, 256, 1024}) {
       for (const int threads : {1, pool.some(), pool.most()}) {
         pool.add("read_rate",
                  {{"direction", direction}, {"size", size}, {"threads", threads}, {"qp", 4}, {"tx_depth", 32}});
       }
+    }
+    for (const int size : kLargeSizes) {
+      pool.add(
+          "read_rate",
+          {{"direction", direction}, {"size", size}, {"threads", 1}, {"qp", 4}, {"tx_depth", kLargeOutstanding / 4}});
     }
   }
   for (const int window : {1, 2, 4, 8, 16}) {

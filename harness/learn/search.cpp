@@ -19,7 +19,6 @@ void search_roughly(RobustFit& fit, int steps) {
 }
 
 void search_thoroughly(RobustFit& fit, int steps) {
-  improve_units(fit, kAlternativeSteps);
   fit.improve(steps, kFresh);
   fit.set_loss(Loss::cauchy);
   fit.correct();

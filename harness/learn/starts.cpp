@@ -156,11 +156,6 @@ void hold_units(RobustFit& fit) {
   }
 }
 
-void improve_units(RobustFit& fit, int steps) {
-  Alternatives alternatives(fit, steps);
-  alternatives.try_units();
-}
-
 TriedAlternatives improve_with_alternatives(RobustFit& fit, int steps) {
   Alternatives alternatives(fit, steps);
   const bool other_units = alternatives.try_units(), other_limits = alternatives.try_whole_shares();

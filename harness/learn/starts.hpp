@@ -16,17 +16,14 @@ void improve_from_slower_side(RobustFit& fit, int steps);
 // times explain most rates as well: no step finds the right number.
 void hold_units(RobustFit& fit);
 
-// Fits again, by up to `steps` steps, with other numbers of units of the requester and of the responder, from half to
-// twice as many, and goes on from the best one while that is better. Precondition: hold_units(), fit.improve().
-void improve_units(RobustFit& fit, int steps);
-
 struct TriedAlternatives {
   bool better = false;           // one was better than the fit, which went on from it
   std::vector<RobustFit> worse;  // those that were no better than the fit at the end
 };
 
-// The same with these numbers and with the whole of a link or the port, so that another one limits. Precondition:
-// hold_units(), fit.improve().
+// Fits again, by up to `steps` steps, with other numbers of units of the requester and of the responder, from half to
+// twice as many, and with the whole of a link or the port, so that another one limits. Goes on from the best one of
+// these while that is better. Precondition: hold_units(), fit.improve().
 TriedAlternatives improve_with_alternatives(RobustFit& fit, int steps);
 
 }  // namespace verbscope

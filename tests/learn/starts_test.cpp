@@ -66,7 +66,7 @@ TEST(Starts, FindTheNumberOfUnits) {
   };
   RobustFit fit = fit_to({kUnits, service(150)}, {5, 200}, figure, {0, 0, 0, 0, 0, 0, 0, 0, 100, 110, 120, 130});
   EXPECT_EQ(std::round(fit.values()[0]), 3);
-  improve_units(fit, 10);
+  improve_with_alternatives(fit, 10);
   EXPECT_EQ(std::round(fit.values()[0]), 5);
   EXPECT_NEAR(fit.values()[1], 200, 1);
 }
@@ -88,7 +88,7 @@ TEST(Starts, CompareExplanationsWithTheirOwnCorrections) {
     fit.add_row(RowUse::fitted, (row % 2 == 1 ? 0.1 : 0) - std::log(220), kAllProperties);
   hold_units(fit);
   fit.improve(20);
-  improve_units(fit, 10);
+  improve_with_alternatives(fit, 10);
   EXPECT_EQ(std::round(fit.values()[0]), 4);
   EXPECT_NEAR(fit.values()[1], 220, 1);
 }
@@ -123,7 +123,7 @@ void expect_found(double start, double truth) {
   units.start = start;
   RobustFit fit = fit_to({units, service(200)}, {truth, 220}, figure, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
   EXPECT_EQ(std::round(fit.values()[0]), start);
-  improve_units(fit, 10);
+  improve_with_alternatives(fit, 10);
   EXPECT_EQ(std::round(fit.values()[0]), truth);
   EXPECT_NEAR(fit.values()[1], 220, 1);
 }
