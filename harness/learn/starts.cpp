@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -13,7 +14,7 @@ namespace {
 constexpr double kSlower = 0.7;         // of a coordinate: a factor of two
 constexpr double kUndetermined = 0.25;  // standard deviation of a coordinate
 constexpr std::size_t kTriedUnits = 2;  // numbers that explain the rows best
-constexpr double kLimited = 0.02;       // of a share's logarithm: less than this from the whole is the whole
+constexpr double kNothing = 0.02;       // of a coordinate: less than this from no effect is none
 
 bool gains(const RobustFit& fit, const RobustFit& other, double gain) {
   const double scale = fit.scale();
@@ -76,12 +77,21 @@ std::vector<RobustFit> with_other_units(const RobustFit& fit, std::size_t p, boo
   return out;
 }
 
-// The fit with the whole of a link or the port, held there: a share that does not limit would go back to its start.
-// None if the fit has that already, or if many simulations fail.
-std::vector<RobustFit> with_whole(const RobustFit& fit, std::size_t p) {
+// The value with which the parameter slows nothing down: the whole of a link or the port, or none of a time that the
+// known profile does not have. Nothing for other parameters.
+std::optional<double> value_without_effect(const FitParameter& parameter) {
+  if (is_share(parameter)) return parameter.high;
+  return parameter.start == 0 ? std::optional(0.0) : std::nullopt;
+}
+
+// The fit without the parameter's effect, held there: a share that does not limit would go back to its start. None if
+// the parameter has no effect already, or if many simulations fail.
+std::vector<RobustFit> without_effect(const RobustFit& fit, std::size_t p) {
+  const std::optional<double> value = value_without_effect(fit.parameters()[p]);
+  if (!value) return {};
   Vector at = fit.coordinates();
-  at(p) = coordinate(fit.parameters()[p], fit.parameters()[p].high);
-  if (at(p) - fit.coordinates()(p) <= kLimited) return {};
+  at(p) = coordinate(fit.parameters()[p], *value);
+  if (std::abs(at(p) - fit.coordinates()(p)) <= kNothing) return {};
   RobustFit out = fit;
   out.hold(p);
   return out.move_to(at) ? std::vector{std::move(out)} : std::vector<RobustFit>{};
@@ -101,10 +111,10 @@ class Alternatives {
     }
     return out;
   }
-  bool try_whole_shares() {
+  bool try_fewer_effects() {
     bool out = false;
     for (std::size_t p = 0; p < fit_.parameters().size(); ++p) {
-      if (!is_share(fit_.parameters()[p]) || !took_best(with_whole(fit_, p))) continue;
+      if (!took_best(without_effect(fit_, p))) continue;
       fit_.release(p);
       out = true;
     }
@@ -158,8 +168,8 @@ void hold_units(RobustFit& fit) {
 
 TriedAlternatives improve_with_alternatives(RobustFit& fit, int steps) {
   Alternatives alternatives(fit, steps);
-  const bool other_units = alternatives.try_units(), other_limits = alternatives.try_whole_shares();
-  return {.better = other_units || other_limits, .worse = alternatives.worse()};
+  const bool other_units = alternatives.try_units(), fewer_effects = alternatives.try_fewer_effects();
+  return {.better = other_units || fewer_effects, .worse = alternatives.worse()};
 }
 
 }  // namespace verbscope

@@ -22,8 +22,9 @@ struct TriedAlternatives {
 };
 
 // Fits again, by up to `steps` steps, with other numbers of units of the requester and of the responder, from half to
-// twice as many, and with the whole of a link or the port, so that another one limits. Goes on from the best one of
-// these while that is better. Precondition: hold_units(), fit.improve().
+// twice as many, with the whole of a link or the port, so that another one limits, and without a time that the known
+// profile does not have. Goes on from the best one of these while that is better. Precondition: hold_units(),
+// fit.improve().
 TriedAlternatives improve_with_alternatives(RobustFit& fit, int steps);
 
 }  // namespace verbscope

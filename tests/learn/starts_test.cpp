@@ -93,6 +93,25 @@ TEST(Starts, CompareExplanationsWithTheirOwnCorrections) {
   EXPECT_NEAR(fit.values()[1], 220, 1);
 }
 
+// Ten rows take the longer one of two times, six the first alone, which is 0. At 200 it explains the ten rows, and the
+// second limits nothing.
+TEST(Starts, FindThatATimeWhichTheKnownProfileDoesNotHaveIsNone) {
+  const auto figure = [](const std::vector<double>& values, double takes_longer) {
+    return -std::log(100 + (takes_longer > 0 ? std::max(values[0], values[1]) : values[0]));
+  };
+  const FitParameter first{.name = "link.first_ns", .start = 0, .low = 0, .high = 1000, .offset = 10};
+  const FitParameter second = parameter("nic.second_ns", 20);
+  RobustFit fit = fit_to({first, second}, {0, 200}, figure, {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  Vector at = fit.coordinates();
+  at << coordinate(first, 200), coordinate(second, 20);
+  ASSERT_TRUE(fit.move_to(at));
+  fit.improve(20);
+  EXPECT_GT(fit.values()[0], 50);  // there are two minima
+  improve_with_alternatives(fit, 10);
+  EXPECT_NEAR(fit.values()[0], 0, 1);
+  EXPECT_NEAR(fit.values()[1], 200, 2);
+}
+
 // Half of PCIe explains the rates of all messages as well as 90 % of the port does.
 TEST(Starts, IntervalsContainALimitThatExplainsTheRowsAsWell) {
   const auto figure = [](const std::vector<double>& values, double bytes) {
