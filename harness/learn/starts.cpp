@@ -14,7 +14,11 @@ namespace {
 constexpr double kSlower = 0.7;         // of a coordinate: a factor of two
 constexpr double kUndetermined = 0.25;  // standard deviation of a coordinate
 constexpr std::size_t kTriedUnits = 2;  // numbers that explain the rows best
-constexpr double kNothing = 0.02;       // of a coordinate: less than this from no effect is none
+// An explanation that costs more than this share of the present one's after its first steps, and kScanGain more, is
+// given up.
+constexpr double kHopeless = 1.3;
+constexpr int kTrialSteps = 2;
+constexpr double kNothing = 0.02;  // of a coordinate: less than this from no effect is none
 
 bool gains(const RobustFit& fit, const RobustFit& other, double gain) {
   const double scale = fit.scale();
@@ -127,8 +131,13 @@ class Alternatives {
  private:
   // Returns true if the fit went to the best of these explanations.
   bool took_best(std::vector<RobustFit> others) {
+    const double scale = fit_.scale(), line = kHopeless * fit_.cost(scale) + kScanGain;
+    std::erase_if(others, [&](RobustFit& each) {
+      each.correct();
+      each.improve(kTrialSteps);
+      return each.cost(scale) > line;
+    });
     for (RobustFit& each : others) improve_corrected(each, steps_);
-    const double scale = fit_.scale();
     const auto best = std::ranges::min_element(others, {}, [scale](const RobustFit& each) { return each.cost(scale); });
     if (best != others.end() && gains(fit_, *best, kScanGain)) {
       fit_ = std::move(*best);
