@@ -14,8 +14,7 @@ namespace {
 constexpr double kSlower = 0.7;         // of a coordinate: a factor of two
 constexpr double kUndetermined = 0.25;  // standard deviation of a coordinate
 constexpr std::size_t kTriedUnits = 2;  // numbers that explain the rows best
-// An explanation that costs more than this share of the present one's after its first steps, and kScanGain more, is
-// given up.
+// An explanation is given up if after its first steps it costs more than the present one times this, and kScanGain.
 constexpr double kHopeless = 1.3;
 constexpr int kTrialSteps = 2;
 constexpr double kNothing = 0.02;  // of a coordinate: less than this from no effect is none

@@ -60,7 +60,7 @@ TEST(Search, FindsTheParametersOfRandomMachines) {
 
 // The last steps change the fit that other explanations are compared with: on this machine one is better after them.
 TEST(Search, EndsWhereNoOtherExplanationIsBetter) {
-  RandomMachine machine(3);
+  RandomMachine machine(24);
   RobustFit fit = fit_to(machine);
   search(fit);
   EXPECT_FALSE(improve_with_alternatives(fit, 4).better);
