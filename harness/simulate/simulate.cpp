@@ -211,6 +211,9 @@ class Run {
       events_.progressed(std::chrono::duration<double>(Clock::now() - begin).count(),
                          to_seconds(Picos(simulation_.now_ps())));
     }
+    // The simulation ends with the last program, unless they have left others behind.
+    const auto begin_of_end = Clock::now();
+    while (ended() && !done_ && Clock::now() - begin_of_end < kToBeReaped) std::this_thread::sleep_for(kToBeRead);
     if (done_ && error_ && reason_.empty()) reason_ = "the simulation failed";
     if (done_ && !error_) wait_children(children, Clock::now() + kToBeReaped, nullptr, ended);
     if (failed() && !late() && !done_) let_notice(children, [&] { return ended() || late(); });

@@ -37,13 +37,14 @@ enum class Turn : std::uint32_t {
   program
 };
 
-// A signal that the simulator sends, as a timer does.
+// A signal that the simulator sends, as a timer does, or one that the operating system has already delivered: `arrived`.
 struct Signal {
   std::int32_t number;
   std::int32_t code;     // si_code
   std::uint64_t value;   // sigev_value
   std::int32_t timer;    // si_timerid
   std::int32_t overrun;  // si_overrun
+  bool arrived;
 };
 inline siginfo_t siginfo_of(const Signal& signal) {
   siginfo_t info{};
@@ -99,7 +100,7 @@ struct SharedMemory {
   std::array<Channel, kMaxThreads> channels;
 };
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 // A system call past the C library, whose syscall() the preloaded library replaces. Returns -errno on errors.
 inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {

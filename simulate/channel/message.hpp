@@ -26,7 +26,7 @@ enum class Operation : std::uint32_t {
   notify,        // tells the threads in `wait_outside` that something has changed
   await_start,   // until the process that this thread has started makes its first request
   await_reaction,  // until the process to which this thread has sent a signal handles it, or has ended
-  see_end,         // EAGAIN: the process has ended, but cannot be seen to have
+  await_end,       // until it can be seen that the process has ended; at once if it has not
   exec,            // the thread is about to begin another program, by exec(2)
   wait_on,         // sleep until another thread of the process wakes the waiters of an address
   wake,            // the waiters of an address

@@ -85,26 +85,28 @@ std::vector<Popened>& popened() {
 }
 pthread_mutex_t popened_lock = PTHREAD_MUTEX_INITIALIZER;
 
-// True if the first child that has ended, if any has, is still seen as running: looks at other times would not be the
-// same in each run.
-bool ends_later(idtype_t type, id_t id) {
+// If a child has ended, waits until that can be seen. A look that said "not yet" would be the last one of a handler of
+// SIGCHLD.
+void await_end(idtype_t type, id_t id) {
   siginfo_t info{};
-  if (REAL(waitid)(type, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return false;
-  return ask(Operation::see_end, info.si_pid) == EAGAIN;
+  if (REAL(waitid)(type, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+  ask(Operation::await_end, info.si_pid);
 }
-bool ends_later(pid_t child) {
-  if (child > 0) return ends_later(P_PID, static_cast<id_t>(child));
-  if (child == -1) return ends_later(P_ALL, 0);
-  return ends_later(P_PGID, static_cast<id_t>(child == 0 ? getpgrp() : -child));
+void await_end(pid_t child) {
+  if (child > 0) return await_end(P_PID, static_cast<id_t>(child));
+  if (child == -1) return await_end(P_ALL, 0);
+  await_end(P_PGID, static_cast<id_t>(child == 0 ? getpgrp() : -child));
 }
 
 pid_t wait_for(pid_t child, int* status, int options, rusage* usage) {
   int unused = 0;
   int& end = status == nullptr ? unused : *status;
-  const pid_t found = look_until((options & WNOHANG) != 0 ? 0 : kNever, true, 0,
-                                 [&] { return ends_later(child) ? 0 : REAL(wait4)(child, &end, options | WNOHANG, usage); });
+  const pid_t found = look_until((options & WNOHANG) != 0 ? 0 : kNever, true, 0, [&] {
+    await_end(child);
+    return REAL(wait4)(child, &end, options | WNOHANG, usage);
+  });
   // The kernel closes what a process had open before others can wait for its end.
-  if (found > 0 && (WIFEXITED(end) || WIFSIGNALED(end))) ask(Operation::await_reaction, found);
+  if (found > 0 && (WIFEXITED(end) || WIFSIGNALED(end))) ask(Operation::await_reaction, found, 0);
   return found;
 }
 
@@ -314,11 +316,11 @@ EXPORTED int waitid(idtype_t type, id_t id, siginfo_t* about, int options) {
   siginfo_t& info = about == nullptr ? unused : *about;
   const int result = look_until((options & WNOHANG) != 0 ? 0 : kNever, true, 0, [&] {
     info.si_pid = 0;
-    if (ends_later(type, id)) return 0;
+    await_end(type, id);
     if (REAL(waitid)(type, id, &info, options | WNOHANG) != 0) return -1;
     return info.si_pid == 0 ? 0 : 1;
   });
   const bool ended = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
-  if (result > 0 && ended) ask(Operation::await_reaction, info.si_pid);
+  if (result > 0 && ended) ask(Operation::await_reaction, info.si_pid, 0);
   return std::min(result, 0);
 }

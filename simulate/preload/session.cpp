@@ -362,7 +362,9 @@ Request::~Request() {
     munmap(interrupted_, sizeof *interrupted_);
   }
   if (--requests_alive == 0) look_for_loop(channel_);
-  for (std::uint32_t i = 0; i < signals_count_; ++i) queue_signal(channel_, signals_[i]);
+  for (std::uint32_t i = 0; i < signals_count_; ++i) {
+    if (!signals_[i].arrived) queue_signal(channel_, signals_[i]);
+  }
 }
 
 }  // namespace verbscope::simulate

@@ -210,6 +210,6 @@ EXPORTED pid_t getpid() {
 EXPORTED int kill(pid_t process, int signal) {
   const pid_t target = real_id(process);
   const int result = REAL(kill)(target, signal);
-  if (result == 0 && signal != 0 && simulated() && target != REAL(getpid)()) ask(Operation::await_reaction, target);
+  if (result == 0 && signal != 0 && simulated() && target != REAL(getpid)()) ask(Operation::await_reaction, target, signal);
   return result;
 }

@@ -37,7 +37,7 @@ struct Timer {
 };
 
 // Linux gives SI_KERNEL, which the simulator must not send from its own process.
-constexpr Signal kAlarm{.number = SIGALRM, .code = SI_TIMER, .value = 0, .timer = 0, .overrun = 0};
+constexpr Signal kAlarm{.number = SIGALRM, .code = SI_TIMER, .value = 0, .timer = 0, .overrun = 0, .arrived = false};
 
 int set(const TimerSettings& settings, TimerState& before) {
   Request request(Operation::set_timer);
@@ -164,7 +164,8 @@ EXPORTED int timer_create(clockid_t clock, sigevent* event, timer_t* made) {
                      .code = SI_TIMER,
                      .value = static_cast<std::uint64_t>(settings.id),
                      .timer = settings.id,
-                     .overrun = 0};
+                     .overrun = 0,
+                     .arrived = false};
   const int how = event == nullptr ? SIGEV_SIGNAL : event->sigev_notify;
   if (event != nullptr) {
     settings.signal.number = event->sigev_signo;

@@ -68,6 +68,7 @@ void ProgramThread::run(SimNode& node, Picos start) {
 void ProgramThread::tell_end(const SimNode& node) {
   if (!process_.ends()) return;
   node.thread().sync();
+  system_.tell_parent(process_.id());
   system_.bury_at(process_.id(), node.now() + kEndOfProcess);
   outside_.notify(node.now() + kEndOfProcess);
 }
@@ -94,7 +95,7 @@ bool ProgramThread::returns() {
   return true;
 }
 
-void ProgramThread::interrupt() { 
+void ProgramThread::interrupt() {
   interrupted_ = true;
   thread_->end_sleep_at(Picos(0));
   thread_->recheck();
@@ -102,7 +103,7 @@ void ProgramThread::interrupt() {
 
 void ProgramThread::send(const Signal& signal) {
   if (where_ == Where::silent || where_ == Where::blocked) {
-    queue_signal(channel_, signal);
+    if (!signal.arrived) queue_signal(channel_, signal);
     return;
   }
   signals_.push_back(signal);
@@ -239,12 +240,17 @@ int ProgramThread::execute_own(Operation operation, SimNode& node, Reader& in, W
       node.thread().sync();
       station_.await_start(in.get<std::int32_t>());
       return 0;
-    case Operation::await_reaction:
+    case Operation::await_reaction: {
+      const auto process = in.get<std::int32_t>();
       node.thread().sync();
-      return await_reaction(node, in.get<std::int32_t>());
-    case Operation::see_end:
+      return await_reaction(node, process, in.get<int>());
+    }
+    case Operation::await_end: {
       node.thread().sync();
-      return system_.ends_later(in.get<std::int32_t>()) ? EAGAIN : 0;
+      const Picos from = system_.end_of(in.get<std::int32_t>());
+      while (node.now() < from && !interrupted_) sleep(node, from, Where::asleep);
+      return 0;
+    }
     case Operation::wait_on:
       return wait_on(node, in);
     case Operation::wake: {
@@ -279,8 +285,12 @@ int ProgramThread::execute_own(Operation operation, SimNode& node, Reader& in, W
   }
 }
 
-int ProgramThread::await_reaction(SimNode& node, int process) {
-  if (!station_.await_reaction(process)) return 0;
+int ProgramThread::await_reaction(SimNode& node, int process, int signal) {
+  if (!station_.await_reaction(process)) {
+    if (signal != 0) system_.tell(process, signal);
+    return 0;
+  }
+  system_.tell_parent(process);
   system_.bury_at(process, node.now());
   outside_.notify(node.now() + kUnnoticed);
   sleep(node, node.now() + kUnnoticed, Where::asleep);

@@ -36,8 +36,12 @@ class OperatingSystem {
   virtual void interrupt(const Process& process, int thread) = 0;
   // Cleans up at `when` after the process of this id, if it has ended.
   virtual void bury_at(int process, Picos when) = 0;
-  // True if the process has ended, and bury_at() has named a later time.
-  virtual bool ends_later(int process) = 0;
+  // When the end of the process can be seen: the time that bury_at() has named; 0 if it has not.
+  virtual Picos end_of(int process) = 0;
+  // The operating system has delivered the signal to the process: if it has a handler, the wait of a thread ends.
+  virtual void tell(int process, int signal) = 0;
+  // The same for SIGCHLD and the parent of the process, which has ended.
+  virtual void tell_parent(int process) = 0;
   // The id of the process of this number; none if it has ended.
   virtual std::optional<int> id_of(int number) const = 0;
   // True if no other thread has been on its node.
@@ -84,12 +88,12 @@ class ProgramThread {
 
  private:
   enum class Where {
-    here,     // it has the turn, or a request of it is executed
-    silent,   // it works without calls
+    here,      // it has the turn, or a request of it is executed
+    silent,    // it works without calls
     watching,  // it has told that it spins until memory is written
-    blocked,  // it sleeps in the operating system
-    asleep,   // it has asked to sleep, or to wait for another thread or something outside of the simulation
-    signals   // it has asked to wait for a signal
+    blocked,   // it sleeps in the operating system
+    asleep,    // it has asked to sleep, or to wait for another thread or something outside of the simulation
+    signals    // it has asked to wait for a signal
   };
 
   void tell_watchers();
@@ -104,7 +108,7 @@ class ProgramThread {
   void sleep(SimNode& node, Picos until, Where where);
   Loops loops();
   bool may_be_silent() const;
-  int await_reaction(SimNode& node, int process);
+  int await_reaction(SimNode& node, int process, int signal);
   int await_memory(const SimNode& node);
   int wait_on(SimNode& node, Reader& in);
   int wait_outside(SimNode& node, Reader& in, Writer& out);

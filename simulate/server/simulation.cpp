@@ -13,6 +13,7 @@
 #include "common/error.hpp"
 #include "nic_sim/device/provider.hpp"
 #include "nic_sim/time/engine.hpp"
+#include "simulate/server/thread_state.hpp"
 
 namespace verbscope::simulate {
 namespace {
@@ -75,8 +76,8 @@ Simulation::~Simulation() {
 
 void Simulation::run(const std::vector<pid_t>& launched) {
   const OnCore on_core(memory_.core, memory_.cores);
+  expect_processes(true);
   await(launched);
-  cluster_.expect_threads(true);
   cluster_.run();
 }
 
@@ -105,20 +106,14 @@ bool Simulation::ask(bool stuck) {
     const bool came = admit(), returned = let_return();
     any = came || returned;
   }
-  if ((stuck || check_processes) && !any_alive()) {
-    cluster_.expect_threads(false);
-    return false;
-  }
+  if (!any_alive_) return false;
   if (stuck && !any) any = let_watchers_spin();
   while (stuck && !any) {
     station_.wait_for_news();
     if (station_.stopped()) throw InterruptedError("interrupted");
     const bool came = admit(), returned = let_return(), died = bury(), looks = outside_.suspect(Picos(0));
     any = came || returned || died || looks;
-    if (!any_alive()) {
-      cluster_.expect_threads(false);
-      return false;
-    }
+    if (!any_alive_) return false;
   }
   return any;
 }
@@ -172,6 +167,7 @@ Process& Simulation::process_of(const Channel& channel) {
   const int number = static_cast<int>(processes_.size()) + 1;
   Process& made = *processes_.emplace_back(
       std::make_unique<Process>(channel.process, number, channel.node, provider, wakeup_, connections_));
+  expect_processes(true);
   const auto parent = Reader(std::span(channel.message).first(channel.bytes)).get<std::int32_t>();
   if (const Process* const copied = find_process(parent); copied != nullptr) made.skip_numbers_of(*copied);
   return made;
@@ -193,8 +189,8 @@ bool Simulation::let_watchers_spin() {
 bool Simulation::bury() {
   bool any = false, untold = false;
   for (const auto& process : processes_) {
-    if (process->buried() || process->alive()) continue;
-    if (process->closes_at > cluster_.now()) continue;
+    if (process->buried() || process->closes_at > cluster_.now()) continue;
+    if (process->closes_at ? !process->ends() : process->alive()) continue;
     any = true;
     untold = untold || !process->closes_at;
     for (const auto& thread : threads_) {
@@ -205,6 +201,7 @@ bool Simulation::bury() {
     }
     process->bury();
   }
+  expect_processes(std::ranges::any_of(processes_, [](const auto& each) { return !each->buried(); }));
   if (untold) outside_.suspect(Picos(0));
   return any;
 }
@@ -214,9 +211,22 @@ void Simulation::bury_at(int process, Picos when) {
   cluster_.at(when, [this] { bury(); });
 }
 
-bool Simulation::ends_later(int process) {
+Picos Simulation::end_of(int process) {
   const Process* const found = find_process(process);
-  return found != nullptr && found->closes_at > cluster_.now();
+  return found == nullptr ? Picos(0) : found->closes_at.value_or(Picos(0));
+}
+
+void Simulation::tell(int id, int signal) {
+  const Process* const process = find_process(id);
+  if (process == nullptr || (receiver_of(*process, signal, 0) != nullptr && !catches(id, signal))) return;
+  send(*process, {.number = signal, .code = 0, .value = 0, .timer = 0, .overrun = 0, .arrived = true}, 0);
+}
+
+void Simulation::tell_parent(int process) {
+  const int parent = state_of(process, process).parent;
+  if (find_process(parent) == nullptr) return;
+  if (catches(parent, SIGCHLD)) station_.await_reaction(parent);
+  tell(parent, SIGCHLD);
 }
 
 void Simulation::ring_at(Process& process, Picos when) {
@@ -241,16 +251,23 @@ void Simulation::ring(Process& process) {
   process.timers.ring(cluster_.now(), expired, [this, &process](Picos next) { ring_at(process, next); });
 }
 
-// To the first thread of the process that does not block the signal, as the kernel prefers the main thread.
-void Simulation::send(const Process& process, const Signal& signal, int thread) {
+// As the kernel, which prefers the main thread.
+ProgramThread* Simulation::receiver_of(const Process& process, int signal, int thread) {
   const auto gets = [&](const auto& each) {
     return &each->process() == &process && !each->ended() &&
-           (thread == 0 ? !each->blocks(signal.number) : each->channel().thread == thread);
+           (thread == 0 ? !each->blocks(signal) : each->channel().thread == thread);
   };
-  if (const auto found = std::ranges::find_if(threads_, gets); found != threads_.end()) return (*found)->send(signal);
+  const auto found = std::ranges::find_if(threads_, gets);
+  return found == threads_.end() ? nullptr : found->get();
+}
+
+void Simulation::send(const Process& process, const Signal& signal, int thread) {
+  if (ProgramThread* const receiver = receiver_of(process, signal.number, thread); receiver != nullptr)
+    return receiver->send(signal);
   if (thread != 0) return;
   siginfo_t info = siginfo_of(signal);
-  syscall(SYS_rt_sigqueueinfo, process.id(), signal.number, &info);  // pending for the process
+  // Pending for the process.
+  if (!signal.arrived) syscall(SYS_rt_sigqueueinfo, process.id(), signal.number, &info);
   for (const auto& each : threads_) {
     if (&each->process() == &process && !each->ended() && each->awaits_signals()) each->interrupt();
   }
@@ -278,8 +295,9 @@ bool Simulation::any_silent() const {
   return std::ranges::any_of(threads_, [](const auto& thread) { return !thread->ended() && thread->silent(); });
 }
 
-bool Simulation::any_alive() const {
-  return std::ranges::any_of(processes_, [](const auto& process) { return !process->buried(); });
+void Simulation::expect_processes(bool any_alive) {
+  any_alive_ = any_alive;
+  cluster_.expect_threads(any_alive);
 }
 
 }  // namespace verbscope::simulate

@@ -63,10 +63,14 @@ class Simulation final : public OperatingSystem {
   // Cleans up after processes that have ended. True if any has.
   bool bury();
   void bury_at(int process, Picos when) override;
-  bool ends_later(int process) override;
+  Picos end_of(int process) override;
+  void tell(int process, int signal) override;
+  void tell_parent(int process) override;
   // Timers and signals.
   void ring_at(Process& process, Picos when) override;
   void ring(Process& process);
+  // The first thread of the process that gets such a signal; `thread`: only this one, or 0. Null: none does.
+  ProgramThread* receiver_of(const Process& process, int signal, int thread);
   void send(const Process& process, const Signal& signal, int thread);
   void interrupt(const Process& process, int thread) override;
   std::optional<int> id_of(int number) const override;
@@ -78,7 +82,8 @@ class Simulation final : public OperatingSystem {
   bool let_watchers_spin();
   bool about_to_jump();
   bool any_silent() const;
-  bool any_alive() const;
+  // False: no process is left, and the simulation ends with its last thread.
+  void expect_processes(bool any_alive);
 
   SharedMemory& memory_;
   Picos wakeup_;  // HostProfile::event_wakeup
@@ -96,6 +101,7 @@ class Simulation final : public OperatingSystem {
   std::vector<ProgramThread*> watchers_;
   std::vector<std::uint32_t> begun_;  // nodes whose first program has begun
   std::uint64_t asked_ = 0;
+  bool any_alive_ = true;
   std::function<void()> look_;
   std::atomic<std::int64_t> now_ps_ = 0;
 };

@@ -1,15 +1,11 @@
 #include "simulate/server/station.hpp"
 
-#include <fcntl.h>
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <optional>
 #include <utility>
+
+#include "simulate/server/thread_state.hpp"
 
 namespace verbscope::simulate {
 namespace {
@@ -33,27 +29,6 @@ std::int64_t cpu_ns_of(int process) {
   timespec used{};
   if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &used) != 0) return -1;
   return used.tv_sec * kNanos + used.tv_nsec;
-}
-
-struct ThreadState {
-  char state = 'X';               // such as R or S; X if it is gone
-  std::uint64_t page_faults = 0;  // so far, without those that wait for a disk
-};
-
-// The state of a thread as /proc reports it.
-ThreadState state_of(int process, int thread) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/task/%d/stat", process, thread);
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  char text[512];
-  const ssize_t length = ::read(fd, text, sizeof text - 1);
-  close(fd);
-  text[length > 0 ? length : 0] = '\0';
-  const char* const end = std::strrchr(text, ')');  // the name before it may have any characters
-  ThreadState found;
-  if (end != nullptr) std::sscanf(end + 1, " %c %*d %*d %*d %*d %*d %*u %lu", &found.state, &found.page_faults);
-  return found;
 }
 
 bool asks(const Channel& channel) {
@@ -87,10 +62,9 @@ class Looks {
       idle_since_ = 0;
       return std::nullopt;
     }
-    const char state = state_of(channel_.process, channel_.thread).state;
-    if (state == 'X' || state == 'Z') return Conduct::gone;
-    const bool goes_on = state == 'R' || state == 'D';  // D: it waits for a disk, or for a child to begin a program
-    if (idle_since_ == 0 || goes_on || patience) idle_since_ = real_ns();
+    const ThreadState thread = state_of(channel_.process, channel_.thread);
+    if (thread.ended()) return Conduct::gone;
+    if (idle_since_ == 0 || thread.runs() || patience) idle_since_ = real_ns();
     if (real_ns() - idle_since_ > kBlockedNs) return Conduct::blocked;
     return std::nullopt;
   }
@@ -148,22 +122,27 @@ void Station::await_start(int process) {
   while (!stopped()) {
     const std::uint32_t seen = memory_.requests.load(std::memory_order_seq_cst);
     if (std::ranges::any_of(memory_.channels, begun)) return;
-    const char state = state_of(process, process).state;
-    if (state == 'X' || state == 'Z') return;
+    if (state_of(process, process).ended()) return;
     sleep(seen, kLookNs);
   }
 }
 
 bool Station::await_reaction(int process) {
-  constexpr std::int64_t kMomentNs = 2'000'000;
+  constexpr std::int64_t kMomentNs = 2'000'000;  // since one of its threads has last run
+  constexpr std::int64_t kLongNs = 200'000'000;  // others on its core leave it that sooner
   const auto handles = [process](const Channel& channel) {
     return channel.process == process && channel.interrupted.load() != 0;
   };
-  for (const std::int64_t begin = real_ns(); real_ns() - begin < kMomentNs && !stopped();) {
+  const auto runs = [process](const Channel& channel) {
+    return channel.process == process && channel.turn.load() != Turn::nobody &&
+           state_of(process, channel.thread).runs();
+  };
+  const std::int64_t begin = real_ns();
+  for (std::int64_t last = begin; real_ns() - last < kMomentNs && last - begin < kLongNs && !stopped();) {
     const std::uint32_t seen = memory_.requests.load(std::memory_order_seq_cst);
-    const char state = process > 0 ? state_of(process, process).state : 'R';
-    if (state == 'X' || state == 'Z') return true;
+    if (process > 0 && state_of(process, process).ended()) return true;
     if (std::ranges::any_of(memory_.channels, handles)) return false;
+    if (std::ranges::any_of(memory_.channels, runs)) last = real_ns();
     sleep(seen, kLookNs);
   }
   return process <= 0;

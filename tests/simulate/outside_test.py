@@ -29,7 +29,7 @@ class Outside(unittest.TestCase):
         self.assertGreaterEqual(len(lines), least, done.stderr)
 
     def test_children(self):
-        self.assert_all_ok("children.py", 13)
+        self.assert_all_ok("children.py", 17)
 
     def test_addresses(self):
         self.assert_all_ok("addresses.py", 8)

@@ -1,6 +1,7 @@
 # Starts children in all ways, and prints a line for each: its name, and "ok" if the child did what it should.
 import multiprocessing
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -70,3 +71,26 @@ child = multiprocessing.Process(target=queue.put, args=("from the child",))
 child.start()
 tell("multiprocessing", queue.get() == "from the child")
 child.join()
+
+ended = []
+signal.signal(signal.SIGCHLD, lambda number, frame: ended.append(os.waitpid(-1, os.WNOHANG)[0]))
+begin = time.monotonic()
+child = forked(lambda: time.sleep(0.5) or 0)
+while not ended:
+    signal.pause()
+tell("handler of SIGCHLD", ended == [child] and 0.5 <= time.monotonic() - begin < 0.501)
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+begin = time.monotonic()
+child = forked(lambda: time.sleep(0.5) or 0)
+tell("wait for SIGCHLD", signal.sigwaitinfo([signal.SIGCHLD]).si_pid == child and 0.5 <= time.monotonic() - begin < 0.501)
+tell("reaped after SIGCHLD", os.waitpid(child, os.WNOHANG)[0] == child)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+
+got = []
+signal.signal(signal.SIGUSR1, lambda number, frame: got.append(time.monotonic()))
+begin = time.monotonic()
+child = forked(lambda: (time.sleep(0.5), os.kill(os.getppid(), signal.SIGUSR1), 0)[2])
+signal.pause()
+tell("signal of a child", code(child) == 0 and len(got) == 1 and 0.5 <= got[0] - begin < 0.501)
