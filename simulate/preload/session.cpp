@@ -181,7 +181,7 @@ void join() {
   let_simulator_in();
   // Others find out by themselves that it has ended, unless they wait in a call that signal handlers do not end.
   if (getppid() == memory->simulator) prctl(PR_SET_PDEATHSIG, SIGKILL);
-  trap_time_stamp_counter();
+  if (!trap_time_stamp_counter()) memory->tsc_is_real.store(1);
 }
 
 // Constructors of other libraries, which run before the one of this library, may be the first to call.

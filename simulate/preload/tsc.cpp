@@ -8,16 +8,19 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "simulate/preload/clock.hpp"
-#include "simulate/preload/taken_signals.hpp"
 #include "simulate/preload/session.hpp"
+#include "simulate/preload/taken_signals.hpp"
 
 namespace verbscope::simulate {
 namespace {
 
 constexpr std::int64_t kReadTscPs = 8'000;  // 20 to 25 cycles (Agner Fog, instruction tables)
 
-bool traps = false;  // true once the process has joined a simulation
+bool traps = false;   // true once the process has joined a simulation
+bool probes = false;  // the processor is asked whether it raises SIGSEGV
 
 void allow(bool allowed) {
   syscall(SYS_prctl, PR_SET_TSC, allowed ? PR_TSC_ENABLE : PR_TSC_SIGSEGV, 0, 0, 0);
@@ -57,7 +60,8 @@ bool read_counter(siginfo_t& info, ucontext_t& context) {
   const bool rdtsc = code[0] == 0x0f && code[1] == 0x31;
   const bool rdtscp = code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9;
   if (!rdtsc && !rdtscp) return false;
-  const std::uint64_t counter = in_kernel_page(at) || !simulated() ? real_counter() : virtual_counter();
+  const bool real = std::exchange(probes, false) || in_kernel_page(at) || !simulated();
+  const std::uint64_t counter = real ? real_counter() : virtual_counter();
   registers[REG_RAX] = static_cast<std::uint32_t>(counter);
   registers[REG_RDX] = static_cast<greg_t>(counter >> 32);
   if (rdtscp) registers[REG_RCX] = 0;  // processor 0 of NUMA node 0
@@ -67,10 +71,13 @@ bool read_counter(siginfo_t& info, ucontext_t& context) {
 
 }  // namespace
 
-void trap_time_stamp_counter() {
+bool trap_time_stamp_counter() {
   take_signal(SIGSEGV, &read_counter);
   traps = true;
   allow(false);
+  probes = true;
+  __asm__ volatile("rdtsc" : : : "rax", "rdx", "memory");
+  return !std::exchange(probes, false);
 }
 
 TscAllowed::TscAllowed() {

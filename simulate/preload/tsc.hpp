@@ -5,8 +5,8 @@
 namespace verbscope::simulate {
 
 // From now on in the calling thread, and in those that it creates. The kernel keeps this for the child of fork(2) and
-// after execve(2).
-void trap_time_stamp_counter();
+// after execve(2). False if the processor does not raise the signal, as in some virtual machines.
+bool trap_time_stamp_counter();
 
 // While one lives, the calling thread reads the processor's counter. For execve(2), posix_spawn(3) and the like: the
 // new program begins without a handler.

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from simulated import simulate
+from simulated import require_counter, simulate
 
 HERE = pathlib.Path(__file__).resolve().parent
 VERBSCOPE = sys.argv.pop(1)
@@ -70,6 +70,7 @@ class Threads(Programs):
 
 class Timers(Programs):
     def test_timers_ring_at_their_virtual_times(self):
+        require_counter(self, VERBSCOPE)
         lines = self.run_equally(self.build("timers.c", "cc"))
         at = self.times(lines)
         self.assertAlmostEqual(at["alarm ended sleep, left"], 2_000_000, delta=10)
@@ -118,6 +119,7 @@ class Loops(Programs):
 
 class Counters(Programs):
     def test_watching_memory_is_timed_equally_in_repeats(self):
+        require_counter(self, VERBSCOPE)
         program = self.build("ping_pong.c", "cc", "-libverbs")
         lines = self.run_equally(program, 0, "::", program, 1)
         self.assertEqual(len(lines), 2)
