@@ -2,6 +2,7 @@
 #include "counters/papi_source.hpp"
 
 #ifdef VERBSCOPE_PAPI
+#include <dlfcn.h>
 #include <papi.h>
 #include <pthread.h>
 #endif
@@ -12,8 +13,22 @@ namespace {
 
 #ifdef VERBSCOPE_PAPI
 
+// libpapi's function. The library is opened when it is first asked for: libpfm, which comes with it, doubles the time
+// in which a program begins. Throws Error if it is not installed.
+template <class Function>
+Function* find_papi(const char* name) {
+  static const std::string file =
+      fmt::format("libpapi.so.{}.{}", PAPI_VERSION_MAJOR(PAPI_VERSION), PAPI_VERSION_MINOR(PAPI_VERSION));
+  static void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) fail("PAPI: {} is not installed", file);
+  void* const found = dlsym(library, name);
+  if (found == nullptr) fail("PAPI: {} has no {}", file, name);
+  return reinterpret_cast<Function*>(found);
+}
+#define PAPI(name) (find_papi<decltype(PAPI_##name)>("PAPI_" #name))
+
 void check_papi(const std::string& what, int result) {
-  if (result < 0) fail("{}: {}", what, PAPI_strerror(result));
+  if (result < 0) fail("{}: {}", what, PAPI(strerror)(result));
 }
 
 class RealPapi final : public PapiLibrary {
@@ -22,21 +37,21 @@ class RealPapi final : public PapiLibrary {
   RealPapi(const RealPapi&) = delete;
   RealPapi& operator=(const RealPapi&) = delete;
   ~RealPapi() override {
-    if (ready_) PAPI_shutdown();
+    if (ready_) PAPI(shutdown)();
   }
 
   int open(const std::string& component, std::optional<int> thread, bool multiplexed) override {
     initialise();
-    const int index = PAPI_get_component_index(component.c_str());
+    const int index = PAPI(get_component_index)(component.c_str());
     check_papi(component, index);
-    const PAPI_component_info_t* info = PAPI_get_component_info(index);
+    const PAPI_component_info_t* info = PAPI(get_component_info)(index);
     if (info != nullptr && info->disabled != 0) fail("{}: {}", component, info->disabled_reason);
     int set = PAPI_NULL;
-    check_papi("PAPI_create_eventset", PAPI_create_eventset(&set));
+    check_papi("PAPI_create_eventset", PAPI(create_eventset)(&set));
     try {
-      check_papi("PAPI_assign_eventset_component", PAPI_assign_eventset_component(set, index));
-      if (thread) check_papi("PAPI_attach", PAPI_attach(set, static_cast<unsigned long>(*thread)));
-      if (multiplexed) check_papi("PAPI_set_multiplex", PAPI_set_multiplex(set));
+      check_papi("PAPI_assign_eventset_component", PAPI(assign_eventset_component)(set, index));
+      if (thread) check_papi("PAPI_attach", PAPI(attach)(set, static_cast<unsigned long>(*thread)));
+      if (multiplexed) check_papi("PAPI_set_multiplex", PAPI(set_multiplex)(set));
     } catch (const Error&) {
       close(set);
       throw;
@@ -45,40 +60,40 @@ class RealPapi final : public PapiLibrary {
   }
 
   PapiAdd add(int set, const std::string& event, std::string& reason) override {
-    const int result = PAPI_add_named_event(set, event.c_str());
+    const int result = PAPI(add_named_event)(set, event.c_str());
     if (result == PAPI_OK) return PapiAdd::added;
-    reason = fmt::format("{}: {}", event, PAPI_strerror(result));
+    reason = fmt::format("{}: {}", event, PAPI(strerror)(result));
     return result == PAPI_ECNFLCT || result == PAPI_ECOUNT ? PapiAdd::no_room : PapiAdd::absent;
   }
 
-  void start(int set) override { check_papi("PAPI_start", PAPI_start(set)); }
+  void start(int set) override { check_papi("PAPI_start", PAPI(start)(set)); }
 
   std::vector<long long> read(int set) override {
-    std::vector<long long> values(static_cast<std::size_t>(PAPI_num_events(set)));
-    check_papi("PAPI_read", PAPI_read(set, values.data()));
+    std::vector<long long> values(static_cast<std::size_t>(PAPI(num_events)(set)));
+    check_papi("PAPI_read", PAPI(read)(set, values.data()));
     return values;
   }
 
   void close(int set) noexcept override {
-    PAPI_stop(set, nullptr);
-    PAPI_cleanup_eventset(set);
-    PAPI_destroy_eventset(&set);
+    PAPI(stop)(set, nullptr);
+    PAPI(cleanup_eventset)(set);
+    PAPI(destroy_eventset)(&set);
   }
 
   void forget_thread() noexcept override {
-    if (ready_) PAPI_unregister_thread();
+    if (ready_) PAPI(unregister_thread)();
   }
 
  private:
   void initialise() {
     if (ready_) return;
-    const int version = PAPI_library_init(PAPI_VER_CURRENT);
+    const int version = PAPI(library_init)(PAPI_VER_CURRENT);
     if (version != PAPI_VER_CURRENT && version > 0)
       fail("PAPI: this program was built for another version than the installed library");
     check_papi("PAPI_library_init", version);
     ready_ = true;
-    check_papi("PAPI_thread_init", PAPI_thread_init(pthread_self));
-    check_papi("PAPI_multiplex_init", PAPI_multiplex_init());
+    check_papi("PAPI_thread_init", PAPI(thread_init)(pthread_self));
+    check_papi("PAPI_multiplex_init", PAPI(multiplex_init)());
   }
 
   bool ready_ = false;
