@@ -29,7 +29,8 @@ TIMEOUT = 600  # s of one command
 SHELLS = ("", "sh", "bash", "console")  # languages of fenced blocks that are commands; what programs print is ```text
 # What takes more than some seconds: by a part of the command; a newline is its end.
 LONG = ("verbscope reproduce", "verbscope validate", "verbscope learn", "valgrind", "bench_simulator", "all_active_load", "payload_in", "lookups.json", "lookup_rate",
-        "--machines 100", "explain rpc.jsonl\n", "explain threads.jsonl", "explain raft.jsonl")
+        "--machines 100", "explain rpc.jsonl\n", "explain threads.jsonl", "explain raft.jsonl",
+        "explain results/local/send_grid.jsonl\n")
 
 
 class Command:
