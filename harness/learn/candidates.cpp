@@ -120,9 +120,14 @@ void add_writes(Pool& pool) {
                             {"qp", 4}});
   }
   for (const int size : {16, 64, 256, 1024}) {
-    pool.add("write_rate",
-             {{"direction", "in"}, {"connection", "UC"}, {"size", size}, {"inline_size", 0}, {"post_list", 16}});
-    pool.add("write_rate", {{"direction", "in"}, {"size", size}, {"inline_size", 0}, {"post_list", 16}});
+    for (const char* connection : {"UC", "RC"}) {
+      pool.add("write_rate", {{"direction", "in"},
+                              {"connection", connection},
+                              {"size", size},
+                              {"inline_size", 0},
+                              {"post_list", 16},
+                              {"threads", pool.most()}});
+    }
   }
 }
 

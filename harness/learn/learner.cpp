@@ -20,7 +20,7 @@ namespace verbscope {
 namespace {
 
 // One of this many candidates is measured at first, or fewer within --points. One of this many points judges the fit.
-constexpr std::size_t kFirstStride = 5, kHeldOutStride = 5;
+constexpr std::size_t kFirstStride = 8, kHeldOutStride = 5;
 // Largest error of a point that counts as such: more is a disturbed measurement, or a mechanism that is not simulated.
 constexpr double kOutlier = 0.2;
 // A point is measured again if its error is larger than this, and than this many standard deviations; up to this often.
