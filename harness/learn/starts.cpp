@@ -1,6 +1,7 @@
 #include "harness/learn/starts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -11,9 +12,9 @@
 namespace verbscope {
 namespace {
 
-constexpr double kSlower = 0.7;         // of a coordinate: a factor of two
-constexpr double kUndetermined = 0.25;  // standard deviation of a coordinate
-constexpr std::size_t kTriedUnits = 2;  // numbers that explain the rows best
+constexpr double kSlower = 0.7;          // of a coordinate: a factor of two
+constexpr double kUndetermined = 0.25;   // standard deviation of a coordinate
+constexpr std::size_t kTriedPlaces = 3;  // with other numbers of units, those that explain the rows best
 // An explanation is given up if after its first steps it costs more than the present one times this, and kScanGain.
 constexpr double kHopeless = 1.3;
 constexpr int kTrialSteps = 2;
@@ -47,9 +48,14 @@ struct Place {
   double cost;
 };
 
-// The place with another number of units. Where units limit, rates stay as they are if times change with the number;
-// where units wait for work, if times do not. The one that explains the rows better.
-Place with_units(const RobustFit& fit, std::size_t p, int units) {
+Place place_at(const RobustFit& fit, const Vector& at) {
+  return {at, fit.cost_at(at, fit.scale())};
+}
+
+// Places with another number of units. Where all units limit, rates stay as they are if times change with the number;
+// where one unit limits, or waits for work, if times do not: the one of these that explains the rows better. Rows of
+// both kinds may share times; then the linearised model knows which ones change.
+std::array<Place, 2> with_units(const RobustFit& fit, const Vector& column, std::size_t p, int units) {
   const FitParameter& parameter = fit.parameters()[p];
   const std::vector<double> values = fit.values();
   Vector same_times = fit.coordinates();
@@ -60,18 +66,20 @@ Place with_units(const RobustFit& fit, std::size_t p, int units) {
     if (other.group != parameter.group || !slows_when_larger(other)) continue;
     same_rates(i) = coordinate(other, std::clamp(values[i] * units / std::round(values[p]), other.low, other.high));
   }
-  const double scale = fit.scale();
-  const Place one{same_rates, fit.cost_at(same_rates, scale)}, other{same_times, fit.cost_at(same_times, scale)};
-  return one.cost < other.cost ? one : other;
+  const double distance = same_times(p) - fit.coordinates()(p);
+  const Place one = place_at(fit, same_rates), other = place_at(fit, same_times);
+  return {one.cost < other.cost ? one : other, place_at(fit, fit.coordinates() + column / column(p) * distance)};
 }
 
 // The fit with other numbers of units, those that explain the rows best. None if many simulations fail.
 std::vector<RobustFit> with_other_units(const RobustFit& fit, std::size_t p, bool far) {
   std::vector<Place> places;
   const int now = static_cast<int>(std::round(fit.values()[p]));
-  for (const int units : other_numbers(fit.parameters()[p], now, far)) places.push_back(with_units(fit, p, units));
+  const Vector column = fit.covariance().col(static_cast<Eigen::Index>(p));
+  for (const int units : other_numbers(fit.parameters()[p], now, far))
+    std::ranges::copy(with_units(fit, column, p, units), std::back_inserter(places));
   std::ranges::sort(places, {}, &Place::cost);
-  places.resize(std::min(kTriedUnits, places.size()));
+  places.resize(std::min(kTriedPlaces, places.size()));
   std::vector<RobustFit> out;
   for (const Place& place : places) {
     RobustFit other = fit;

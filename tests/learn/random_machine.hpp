@@ -88,7 +88,7 @@ class RandomMachine {
   using Sum = std::vector<Part>;
   struct Row {
     bool latency;
-    double threads, bytes;
+    double threads, qps, bytes;  // one unit at a time serves a QP
     Sum core, requester, responder, path;
     std::size_t cache;
     double entries;  // that the row needs in the cache, 0: it needs none
@@ -136,9 +136,10 @@ class RandomMachine {
     return out;
   }
   Row random_row() {
-    constexpr std::array kThreads{1.0, 2.0, 4.0, 12.0};
+    constexpr std::array kThreads{1.0, 2.0, 4.0, 12.0}, kQps{1.0, 4.0, 16.0, 64.0};
     Row row{.latency = chance(0.2),
             .threads = kThreads.at(random_() % kThreads.size()),
+            .qps = kQps.at(random_() % kQps.size()),
             .bytes = 16 * std::pow(2, 8 * uniform_(random_) * uniform_(random_)),
             .core = random_sum(core_),
             .requester = random_sum(requester_.times),
@@ -165,8 +166,8 @@ class RandomMachine {
     const double port = (row.bytes + values[gap_]) / (kPortBytesPerNs * values[port_]);
     if (row.latency) return std::log(sum(row.path) + sum(row.core) + requester + responder + to_nic + port);
     double powers = 0;
-    for (const double ns : {sum(row.core) / row.threads, requester / values[requester_.count],
-                            responder / values[responder_.count], to_nic, to_host, port})
+    for (const double ns : {sum(row.core) / row.threads, requester / std::min(row.qps, values[requester_.count]),
+                            responder / std::min(row.qps, values[responder_.count]), to_nic, to_host, port})
       powers += std::pow(ns, kSharpness);
     return too_high * std::pow(port, kSharpness) / powers - std::log(powers) / kSharpness;
   }
