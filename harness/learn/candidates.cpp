@@ -13,6 +13,9 @@ constexpr std::uint64_t kLine = 64;
 // More QPs than any adapter keeps near its units, more outstanding operations than small WQE caches hold.
 constexpr double kSomeQps = 32, kSomeOutstanding = 128;
 constexpr double kUsualDepth = 128;  // --tx_depth of the benchmarks
+// QPs of each of many threads where all units of a responder are to limit: one unit at a time serves a QP. Shallow
+// queues keep the simulation short.
+constexpr int kQpsPerThread = 4, kDepthOfMany = 32;
 // Operations that fill any link with payloads of these sizes. More measure the same, and take several times as long to
 // simulate until all are under way.
 constexpr std::array kLargeSizes = {4096, 16384};
@@ -126,7 +129,9 @@ void add_writes(Pool& pool) {
                               {"size", size},
                               {"inline_size", 0},
                               {"post_list", 16},
-                              {"threads", pool.most()}});
+                              {"threads", pool.most()},
+                              {"qp", kQpsPerThread},
+                              {"tx_depth", kDepthOfMany}});
     }
   }
 }
@@ -211,6 +216,15 @@ void add_sends(Pool& pool) {
                                {"post_list", list},
                                {"threads", threads}});
         }
+      }
+      for (const int size : {8, 32, 128}) {
+        pool.add("recv_rate", {{"connection", connection},
+                               {"size", size},
+                               {"inline_size", size},
+                               {"post_list", list},
+                               {"threads", pool.most()},
+                               {"qp", kQpsPerThread},
+                               {"tx_depth", kDepthOfMany}});
       }
     }
   }

@@ -40,6 +40,24 @@ TEST(Candidates, HaveOneNameForAConfiguration) {
   for (const auto& [configuration, found] : names) EXPECT_EQ(found.size(), 1U) << configuration;
 }
 
+// One unit at a time serves a QP: with fewer QPs than units, the number of units limits nothing.
+TEST(Candidates, LetAllUnitsOfAResponderWork) {
+  constexpr double kMostUnits = 24;  // of the shipped profiles, times 1.5 as hidden ones have
+  for (const int cores : {8, 24}) {
+    std::set<std::string> found;
+    for (const Candidate& each : candidate_points({.cores = cores})) {
+      const Json& params = each.point.params;
+      const bool small = params.value("size", 8) <= 32, in = params.value("direction", "out") == "in";
+      if (!small || load_of(each.point).qps <= kMostUnits || params.value("window", 0) > 0) continue;
+      if (in || each.point.benchmark == "recv_rate" || each.point.benchmark == "atomic_rate")
+        found.insert(each.point.benchmark + " " + params.value("connection", "RC"));
+    }
+    const std::set<std::string> expected{"atomic_rate RC", "read_rate RC",  "recv_rate RC", "recv_rate UC",
+                                         "recv_rate UD",   "write_rate RC", "write_rate UC"};
+    EXPECT_EQ(found, expected) << cores;
+  }
+}
+
 TEST(NeedsLongInterval, IfEachCompletionIsPolledOrFewComeInIt) {
   const auto needs = [](const Json& params, double mops) {
     return needs_long_interval({.benchmark = "write_rate", .params = params}, mops, 2000);
