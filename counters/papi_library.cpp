@@ -13,16 +13,18 @@ namespace {
 
 #ifdef VERBSCOPE_PAPI
 
-// libpapi's function. The library is opened when it is first asked for: libpfm, which comes with it, doubles the time
-// in which a program begins. Throws Error if it is not installed.
+std::string papi_file() {
+  return fmt::format("libpapi.so.{}.{}", PAPI_VERSION_MAJOR(PAPI_VERSION), PAPI_VERSION_MINOR(PAPI_VERSION));
+}
+
+// A function of libpapi. The library is opened at the first call: libpfm, which comes with it, doubles the time in
+// which a program begins. Throws Error if it cannot be opened.
 template <class Function>
 Function* find_papi(const char* name) {
-  static const std::string file =
-      fmt::format("libpapi.so.{}.{}", PAPI_VERSION_MAJOR(PAPI_VERSION), PAPI_VERSION_MINOR(PAPI_VERSION));
-  static void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) fail("PAPI: {} is not installed", file);
+  static void* const library = dlopen(papi_file().c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) fail("{} cannot be opened: install PAPI's library", papi_file());
   void* const found = dlsym(library, name);
-  if (found == nullptr) fail("PAPI: {} has no {}", file, name);
+  if (found == nullptr) fail("{} has no {}", papi_file(), name);
   return reinterpret_cast<Function*>(found);
 }
 #define PAPI(name) (find_papi<decltype(PAPI_##name)>("PAPI_" #name))

@@ -12,6 +12,7 @@
 #include "analysis/points.hpp"
 #include "common/paths.hpp"
 #include "harness/learn/design.hpp"
+#include "harness/learn/point_traits.hpp"
 #include "harness/learn/search.hpp"
 #include "harness/learn/survey.hpp"
 #include "harness/what_if/point_options.hpp"
@@ -65,7 +66,7 @@ double error_of(const Json& profile, const std::vector<MeasuredFigure>& measured
   SimulatedFigures simulated(profile, {}, programs, jobs, stop);
   std::vector<FitTrial> trials;
   for (const MeasuredFigure& each : measured) {
-    simulated.add(each.point, each.key, each.figure, properties_of(each.point, facts));
+    simulated.add(each.point, each.key, each.figure, properties_of(each.point, facts.mtu));
     trials.push_back({.values = {}, .row = trials.size()});
   }
   const std::vector<double> ours = simulated.log_figures(trials);
@@ -150,7 +151,7 @@ Learner::Learner(StartProfile start, CandidateFacts facts, LearnPrograms& progra
       measured_(pool_.size()) {}
 
 std::size_t Learner::add_row(const Point& point, const std::string& key, double figure, RowUse use) {
-  const std::uint32_t properties = properties_of(point, facts_);
+  const std::uint32_t properties = properties_of(point, facts_.mtu);
   simulated_->add(point, key, figure, properties);
   return fit_.add_row(use, std::log(figure), properties);
 }

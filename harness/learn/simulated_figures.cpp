@@ -8,6 +8,7 @@
 #include "analysis/keys.hpp"
 #include "analysis/points.hpp"
 #include "common/cli.hpp"
+#include "harness/learn/point_traits.hpp"
 #include "harness/point/point_runner.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "wire/packet.hpp"

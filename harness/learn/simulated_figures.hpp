@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "common/json.hpp"
-#include "harness/learn/candidates.hpp"
 #include "harness/learn/robust_fit.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/process/temp_folder.hpp"
 #include "harness/sweep/benchmarks.hpp"
+#include "harness/sweep/sweep.hpp"
 
 namespace verbscope {
 

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <new>
 #include <thread>
@@ -129,7 +129,7 @@ class Run {
       } catch (...) {
         error_ = std::current_exception();
       }
-      done_ = true;
+      end_.set_value();
     });
     watch();
     stop_.request_stop();
@@ -185,6 +185,9 @@ class Run {
     return command;
   }
 
+  // True if the simulation has ended.
+  bool done() const { return ended_.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+
   // Until the programs have ended, one has failed, or the run is stopped.
   void watch() {
     std::vector<Child*> children;
@@ -202,7 +205,7 @@ class Run {
       return std::ranges::none_of(children, [](const Child* child) { return child->running(); });
     };
     const auto late = [&] { return request_.limit && Clock::now() - begin > *request_.limit; };
-    while (!failed() && !ended() && !interrupt_.pending() && !done_) {
+    while (!failed() && !ended() && !interrupt_.pending() && !done()) {
       if (late()) {
         reason_ = fmt::format("not finished after {:g} s", std::chrono::duration<double>(*request_.limit).count());
         break;
@@ -211,12 +214,11 @@ class Run {
       events_.progressed(std::chrono::duration<double>(Clock::now() - begin).count(),
                          to_seconds(Picos(simulation_.now_ps())));
     }
-    // The simulation ends with the last program, unless they have left others behind.
-    const auto begin_of_end = Clock::now();
-    while (ended() && !done_ && Clock::now() - begin_of_end < kToBeReaped) std::this_thread::sleep_for(kToBeRead);
-    if (done_ && error_ && reason_.empty()) reason_ = "the simulation failed";
-    if (done_ && !error_) wait_children(children, Clock::now() + kToBeReaped, nullptr, ended);
-    if (failed() && !late() && !done_) let_notice(children, [&] { return ended() || late(); });
+    // The simulation ends by itself, unless programs that these have started go on.
+    if (ended()) ended_.wait_for(kToBeReaped);
+    if (done() && error_ && reason_.empty()) reason_ = "the simulation failed";
+    if (done() && !error_) wait_children(children, Clock::now() + kToBeReaped, nullptr, ended);
+    if (failed() && !late() && !done()) let_notice(children, [&] { return ended() || late(); });
     real_s_ = std::chrono::duration<double>(Clock::now() - begin).count();
     stop_.request_stop();
     for (Child* child : children) child->signal(SIGTERM);
@@ -278,7 +280,8 @@ class Run {
   Recorder recorder_;
   std::vector<std::unique_ptr<Child>> children_;
   std::vector<std::pair<int, Fd>> pipes_;  // with the output of the programs, by their nodes
-  std::atomic<bool> done_ = false;
+  std::promise<void> end_;                 // of the simulation
+  std::future<void> ended_ = end_.get_future();
   std::exception_ptr error_;
   std::string reason_;
   std::vector<std::string> tail_;  // of the program that failed

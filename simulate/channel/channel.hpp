@@ -37,7 +37,8 @@ enum class Turn : std::uint32_t {
   program
 };
 
-// A signal that the simulator sends, as a timer does, or one that the operating system has already delivered: `arrived`.
+// A signal that the simulator sends, as a timer does. `arrived`: the operating system has delivered it already, and
+// only the wait of the thread has to end.
 struct Signal {
   std::int32_t number;
   std::int32_t code;     // si_code

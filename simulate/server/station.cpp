@@ -35,6 +35,11 @@ bool asks(const Channel& channel) {
   return channel.turn.load(std::memory_order_acquire) != Turn::program;
 }
 
+// A free channel keeps the ids of the thread that had it last.
+bool is_of(const Channel& channel, int process) {
+  return channel.process == process && channel.turn.load() != Turn::nobody;
+}
+
 // What a thread that has the turn does, by the operating system's figures of it.
 class Looks {
  public:
@@ -128,14 +133,13 @@ void Station::await_start(int process) {
 }
 
 bool Station::await_reaction(int process) {
-  constexpr std::int64_t kMomentNs = 2'000'000;  // since one of its threads has last run
-  constexpr std::int64_t kLongNs = 200'000'000;  // others on its core leave it that sooner
+  constexpr std::int64_t kMomentNs = 2'000'000;  // after the last time that one of its threads ran
+  constexpr std::int64_t kLongNs = 200'000'000;  // in all: on a busy core its threads get their turn sooner
   const auto handles = [process](const Channel& channel) {
-    return channel.process == process && channel.interrupted.load() != 0;
+    return is_of(channel, process) && channel.interrupted.load() != 0;
   };
   const auto runs = [process](const Channel& channel) {
-    return channel.process == process && channel.turn.load() != Turn::nobody &&
-           state_of(process, channel.thread).runs();
+    return is_of(channel, process) && state_of(process, channel.thread).runs();
   };
   const std::int64_t begin = real_ns();
   for (std::int64_t last = begin; real_ns() - last < kMomentNs && last - begin < kLongNs && !stopped();) {

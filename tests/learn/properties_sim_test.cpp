@@ -7,6 +7,8 @@
 
 #include "common/files.hpp"
 #include "common/paths.hpp"
+#include "harness/learn/candidates.hpp"
+#include "harness/learn/point_traits.hpp"
 #include "harness/learn/simulated_figures.hpp"
 
 namespace verbscope {
@@ -37,7 +39,7 @@ class Properties : public testing::TestWithParam<std::string> {
   std::vector<double> moved(const Point& point, double by) const {
     std::vector<double> out;
     for (const FitParameter& each : parameters_) {
-      const bool keep = may_change(each, properties_of(point, facts()));
+      const bool keep = may_change(each, properties_of(point, facts().mtu));
       out.push_back(keep ? each.start : value_at_coordinate(each, coordinate(each, each.start) + by));
     }
     return out;
