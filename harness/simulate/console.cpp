@@ -100,11 +100,6 @@ void summarise(const std::string& cluster, const Record& record) {
     warn(fmt::format("{} times a thread waited for something that is not simulated: repeats may differ",
                      number("absences")));
   }
-  if (record.result.at("real_time_stamp_counter").get<bool>()) {
-    warn(
-        "this machine cannot simulate the time stamp counter: programs that read it, as perftest does, count real time "
-        "(the processor does not raise PR_SET_TSC's signal)");
-  }
   if (record.status == RecordStatus::failed) print_error(record.reason);
   if (record.status == RecordStatus::ok) print_text(stderr, explain(record).limit_sentence() + "\n");
 }

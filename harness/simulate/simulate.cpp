@@ -261,8 +261,7 @@ class Run {
     record.result = {{"real_s", real_s_},
                      {"silences", simulation_.silences().silent},
                      {"absences", simulation_.silences().blocked},
-                     {"threads_without_core", simulation_.silences().without_core},
-                     {"real_time_stamp_counter", shared_.memory().tsc_is_real.load() != 0}};
+                     {"threads_without_core", simulation_.silences().without_core}};
     if (!tail_.empty()) record.result["output_tail"] = tail_;
     recorder_.complete(record, profile_);
     record.environment = make_environment("sim:" + request_.cluster, request_.command_line);

@@ -96,7 +96,6 @@ struct SharedMemory {
   std::int32_t core;       // on which simulator and programs run, one at a time; -1: any
   cpu_set_t cores;         // on which they were allowed to run
   std::uint32_t loopback;  // the simulation's part of the host's loopback network: node N has this address + N
-  std::atomic<std::uint32_t> tsc_is_real;  // not 0: programs that read the time stamp counter get the processor's
   alignas(64) std::atomic<std::uint32_t> requests;  // counts requests; a futex
   std::atomic<std::uint32_t> sleeping;              // the simulator waits for `requests` to change
   std::array<Channel, kMaxThreads> channels;

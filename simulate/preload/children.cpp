@@ -18,7 +18,6 @@
 #include "simulate/preload/looks.hpp"
 #include "simulate/preload/real.hpp"
 #include "simulate/preload/session.hpp"
-#include "simulate/preload/tsc.hpp"
 
 namespace verbscope::simulate {
 namespace {
@@ -42,7 +41,6 @@ class Exec {
 
  private:
   bool in_simulation_;
-  TscAllowed allowed_;
 };
 
 using Arguments = std::vector<char*>;
@@ -64,7 +62,6 @@ int spawn(auto* function, pid_t* child, const char* file, const posix_spawn_file
           const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
   if (!simulated()) return function(child, file, actions, attributes, arguments, environment);
   pid_t started = 0;
-  const TscAllowed allowed;
   const int error = function(&started, file, actions, attributes, arguments, environment);
   if (error != 0) return error;
   if (child != nullptr) *child = started;

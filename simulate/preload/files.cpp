@@ -58,11 +58,21 @@ ssize_t write_parts(int fd, const std::byte* from, std::size_t bytes) {
   return static_cast<ssize_t>(done);
 }
 
-// `mask`: of signals while it waits, or null. They come at a look, which holds for a moment only.
+// A look by a system call that does not wait. A signal during it would end it at a random virtual time: the simulator
+// ends waits at the signal's time. Signals that only `mask` lets in come at a look, and must end it.
+template <class Call>
+int look_once(const sigset_t* mask, Call&& call) {
+  for (;;) {
+    const int result = call();
+    if (result >= 0 || errno != EINTR || mask != nullptr) return result;
+  }
+}
+
+// `mask`: of signals while it waits, or null.
 int poll_fds(pollfd* fds, nfds_t count, std::int64_t deadline, const sigset_t* mask) {
   const auto look = [=] {
     const timespec at_once{};
-    return REAL(ppoll)(fds, count, &at_once, mask);
+    return look_once(mask, [&] { return REAL(ppoll)(fds, count, &at_once, mask); });
   };
   return look_until(deadline, false, 0, look, [=](const Look& at) {
     for (nfds_t i = 0; i < count; ++i) {
@@ -87,7 +97,7 @@ int select_fds(int count, fd_set* reads, fd_set* writes, fd_set* errors, std::in
       if (sets[i] != nullptr) __builtin_memcpy(sets[i], &wanted[i], bytes);
     }
     const timespec at_once{};
-    return REAL(pselect)(count, reads, writes, errors, &at_once, mask);
+    return look_once(mask, [&] { return REAL(pselect)(count, reads, writes, errors, &at_once, mask); });
   };
   return look_until(deadline, false, 0, look, [=](const Look& at) {
     for (int fd = 0; reads != nullptr && fd < count; ++fd) {
@@ -98,7 +108,7 @@ int select_fds(int count, fd_set* reads, fd_set* writes, fd_set* errors, std::in
 
 // Which file descriptors are ready is not known here: all that was sent has come when this returns.
 int epoll(int fd, epoll_event* events, int most, std::int64_t deadline, const sigset_t* mask) {
-  const auto look = [=] { return REAL(epoll_pwait)(fd, events, most, 0, mask); };
+  const auto look = [=] { return look_once(mask, [=] { return REAL(epoll_pwait)(fd, events, most, 0, mask); }); };
   return look_until(deadline, false, 0, look, [](const Look& at) { at.settle(0); });
 }
 

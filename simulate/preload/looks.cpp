@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "simulate/preload/clock.hpp"
 #include "simulate/preload/real.hpp"
@@ -75,7 +76,7 @@ bool blocks(int fd) {
 
 bool is_ready(int fd, short events) {
   pollfd one{fd, events, 0};
-  return REAL(poll)(&one, 1, 0) != 0;
+  return TEMP_FAILURE_RETRY(REAL(poll)(&one, 1, 0)) != 0;
 }
 
 bool await_ready(Look& look, int fd, short events, std::int64_t deadline) {

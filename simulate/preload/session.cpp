@@ -48,12 +48,12 @@ struct Interrupted {
   std::array<std::byte, 1 << 16> message;
 };
 
-namespace {
-
-[[noreturn]] void refuse(const char* what) {
+void refuse(const char* what) {
   fprintf(stderr, "verbscope simulate: %s\n", what);
   _exit(127);
 }
+
+namespace {
 
 void ring() {
   memory->requests.fetch_add(1, std::memory_order_seq_cst);
@@ -181,7 +181,7 @@ void join() {
   let_simulator_in();
   // Others find out by themselves that it has ended, unless they wait in a call that signal handlers do not end.
   if (getppid() == memory->simulator) prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (!trap_time_stamp_counter()) memory->tsc_is_real.store(1);
+  replace_counter_reads();
 }
 
 // Constructors of other libraries, which run before the one of this library, may be the first to call.

@@ -13,6 +13,8 @@ namespace verbscope::simulate {
 
 // True if this process takes part in a simulation, and the calling thread has not left it.
 bool simulated();
+// Ends the program with a line that says why it cannot take part.
+[[noreturn]] void refuse(const char* what);
 std::uint32_t nodes();
 std::int32_t node();
 double tsc_mhz();

@@ -1,30 +1,35 @@
 #include "simulate/preload/tsc.hpp"
 
-#include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <utility>
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <vector>
 
 #include "simulate/preload/clock.hpp"
+#include "simulate/preload/counter_reads.hpp"
 #include "simulate/preload/session.hpp"
 #include "simulate/preload/taken_signals.hpp"
+
+extern const char __ehdr_start __attribute__((visibility("hidden")));  // the first byte of this library
 
 namespace verbscope::simulate {
 namespace {
 
 constexpr std::int64_t kReadTscPs = 8'000;  // 20 to 25 cycles (Agner Fog, instruction tables)
+constexpr std::uint8_t kHlt = 0xf4, kRet = 0xc3;
 
-bool traps = false;   // true once the process has joined a simulation
-bool probes = false;  // the processor is asked whether it raises SIGSEGV
-
-void allow(bool allowed) {
-  syscall(SYS_prctl, PR_SET_TSC, allowed ? PR_TSC_ENABLE : PR_TSC_SIGSEGV, 0, 0, 0);
-}
+// Load address of each object, and what was replaced in it. Former maps are kept: a
+// handler may use one while another thread loads an object.
+using Replaced = std::map<std::uint64_t, std::vector<FoundRead>>;
+const Replaced kNone;
+constinit std::atomic<const Replaced*> replaced = &kNone;
+constinit std::uint64_t list_changed = 0;  // the loader calls the function here when it has changed its list of objects
 
 // The counter in virtual time.
 std::uint64_t virtual_counter() {
@@ -32,59 +37,90 @@ std::uint64_t virtual_counter() {
   return static_cast<std::uint64_t>(picos * static_cast<long double>(tsc_mhz()) / kPicosPerMicro);
 }
 
-std::uint64_t real_counter() {
-  const TscAllowed allowed;
-  return __builtin_ia32_rdtsc();
+void put_hlt(std::uint64_t address) {
+  auto* const code = reinterpret_cast<std::uint8_t*>(address);
+  if (*code == kHlt) return;
+  const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  void* const page = reinterpret_cast<void*>(address & ~(page_bytes - 1));
+  if (mprotect(page, page_bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    refuse("the kernel does not let the reads of the time stamp counter be replaced (mprotect)");
+  *code = kHlt;
+  mprotect(page, page_bytes, PROT_READ | PROT_EXEC);
 }
 
-// The C library itself reads clocks through the kernel's code in the process, without calls that this library could
-// stand before: of the real time, from the real counter.
-bool in_kernel_page(std::uint64_t address) {
-  static const std::uint64_t begin = getauxval(AT_SYSINFO_EHDR);
-  if (begin == 0 || address < begin) return false;
-  const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(begin);
-  const auto* const segments = reinterpret_cast<const ElfW(Phdr)*>(begin + header.e_phoff);
-  std::uint64_t bytes = 0;
-  for (int i = 0; i < header.e_phnum; ++i) {
-    if (segments[i].p_type == PT_LOAD) bytes = segments[i].p_vaddr + segments[i].p_memsz;
+// The kernel's code in the process is how the C library reads clocks: of the real time. This library's own is real too.
+bool is_real_time(const dl_phdr_info& object) {
+  return object.dlpi_addr == getauxval(AT_SYSINFO_EHDR) ||
+         object.dlpi_addr == reinterpret_cast<std::uint64_t>(&__ehdr_start);
+}
+
+// In objects that were not there before; forgets those that are no longer there.
+void replace_new_reads() {
+  auto& objects = *new Replaced;
+  const auto look_at = [](dl_phdr_info* object, std::size_t, void* to) {
+    auto& reads = (*static_cast<Replaced*>(to))[object->dlpi_addr];
+    const auto before = replaced.load()->find(object->dlpi_addr);
+    if (before != replaced.load()->end()) {
+      reads = before->second;
+    } else if (!is_real_time(*object)) {
+      reads = find_counter_reads(*object);
+    }
+    return 0;
+  };
+  dl_iterate_phdr(look_at, &objects);
+  replaced = &objects;  // before the processor meets the first hlt
+  for (const auto& [address, reads] : objects) {
+    for (const auto& read : reads) put_hlt(read.address);
   }
-  return address < begin + bytes;
 }
 
-// True if the fault was an instruction that reads the counter, which is carried out.
-bool read_counter(siginfo_t& info, ucontext_t& context) {
+// Lets the debugger's interface of the loader (link.h) tell of dlopen(3): before it runs the constructors of an object
+// it calls a function that does nothing.
+void follow_list_of_objects() {
+  const std::uint64_t function = _r_debug.r_brk;
+  if (function == 0 || *reinterpret_cast<const std::uint8_t*>(function) != kRet) return;
+  list_changed = function;
+  put_hlt(function);
+}
+
+// Null: nothing was replaced there.
+const FoundRead* replaced_at(std::uint64_t address) {
+  const Replaced& objects = *replaced.load();
+  const auto after = objects.upper_bound(address);
+  if (after == objects.begin()) return nullptr;
+  const auto& reads = std::prev(after)->second;
+  const auto read = std::ranges::find(reads, address, &FoundRead::address);
+  return read == reads.end() ? nullptr : &*read;
+}
+
+// True if the fault was one of this library's hlt: the instruction there is carried out.
+bool on_fault(siginfo_t& info, ucontext_t& context) {
   if (info.si_code != SI_KERNEL) return false;
   greg_t* const registers = context.uc_mcontext.gregs;
   const auto at = static_cast<std::uint64_t>(registers[REG_RIP]);
-  const auto* const code = reinterpret_cast<const std::uint8_t*>(at);
-  const bool rdtsc = code[0] == 0x0f && code[1] == 0x31;
-  const bool rdtscp = code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9;
-  if (!rdtsc && !rdtscp) return false;
-  const bool real = std::exchange(probes, false) || in_kernel_page(at) || !simulated();
-  const std::uint64_t counter = real ? real_counter() : virtual_counter();
+  if (at == list_changed) {
+    const Deliverable faults(SIGSEGV);  // the C library may read the counter
+    if (_r_debug.r_state == r_debug::RT_CONSISTENT) replace_new_reads();
+    registers[REG_RIP] = *reinterpret_cast<const greg_t*>(registers[REG_RSP]);
+    registers[REG_RSP] += sizeof(greg_t);
+    return true;
+  }
+  const FoundRead* const read = replaced_at(at);
+  if (read == nullptr) return false;
+  const std::uint64_t counter = simulated() ? virtual_counter() : __builtin_ia32_rdtsc();
   registers[REG_RAX] = static_cast<std::uint32_t>(counter);
   registers[REG_RDX] = static_cast<greg_t>(counter >> 32);
-  if (rdtscp) registers[REG_RCX] = 0;  // processor 0 of NUMA node 0
-  registers[REG_RIP] += rdtsc ? 2 : 3;
+  if (read->read == CounterRead::rdtscp) registers[REG_RCX] = 0;  // processor 0 of NUMA node 0
+  registers[REG_RIP] += bytes_of(read->read);
   return true;
 }
 
 }  // namespace
 
-bool trap_time_stamp_counter() {
-  take_signal(SIGSEGV, &read_counter);
-  traps = true;
-  allow(false);
-  probes = true;
-  __asm__ volatile("rdtsc" : : : "rax", "rdx", "memory");
-  return !std::exchange(probes, false);
-}
-
-TscAllowed::TscAllowed() {
-  allow(true);
-}
-TscAllowed::~TscAllowed() {
-  if (traps) allow(false);
+void replace_counter_reads() {
+  take_signal(SIGSEGV, &on_fault);
+  replace_new_reads();
+  follow_list_of_objects();
 }
 
 }  // namespace verbscope::simulate

@@ -35,16 +35,6 @@ def require(test, program, package, *arguments):
     if shutil.which(program) is not None and \
             (not arguments or subprocess.run([program, *arguments], capture_output=True).returncode == 0):
         return
-    skip(test, f"{program} is not installed (package {package})")
-
-
-def require_counter(test, verbscope):
-    """Skips the test on a machine that cannot simulate the time stamp counter; in CI that is an error."""
-    if "cannot simulate the time stamp counter" in simulate(verbscope, ["true"]).stderr:
-        skip(test, "this machine cannot simulate the time stamp counter")
-
-
-def skip(test, reason):
     if os.environ.get("CI") == "true":
-        test.fail(reason)
-    test.skipTest(reason)
+        test.fail(f"{program} is not installed (package {package})")
+    test.skipTest(f"{program} is not installed (package {package})")

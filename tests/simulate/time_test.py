@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from simulated import require_counter, simulate
+from simulated import simulate
 
 HERE = pathlib.Path(__file__).resolve().parent
 VERBSCOPE = sys.argv.pop(1)
@@ -70,7 +70,6 @@ class Threads(Programs):
 
 class Timers(Programs):
     def test_timers_ring_at_their_virtual_times(self):
-        require_counter(self, VERBSCOPE)
         lines = self.run_equally(self.build("timers.c", "cc"))
         at = self.times(lines)
         self.assertAlmostEqual(at["alarm ended sleep, left"], 2_000_000, delta=10)
@@ -85,6 +84,10 @@ class Timers(Programs):
         lines = self.run_once(self.build("timers.c", "cc"))
         for expected in ("action is kept", "fault", "once", "mask has it 1"):
             self.assertIn(expected, lines)
+
+    def test_signals_from_outside_do_not_make_a_pipe_look_ready(self):
+        lines = self.run_once(self.build("signals_from_outside.c", "cc"))
+        self.assertIn("2000 bytes, signals", lines)
 
     def test_output_of_nodes_appears_in_the_order_of_virtual_time(self):
         def printing(interval_s):
@@ -118,8 +121,17 @@ class Loops(Programs):
 
 
 class Counters(Programs):
+    def test_the_counter_is_virtual_wherever_it_is_read(self):
+        library = self.build("counter_library.c", "cc", "-shared", "-fPIC")
+        lines = self.run_equally(self.build("counter.c", "cc"), library)
+        spans = [float(line.split()[1]) for line in lines if line.startswith(("program", "library"))]
+        self.assertEqual(len(spans), 3)
+        for span in spans:
+            self.assertAlmostEqual(span / spans[0], 1, delta=1e-5)  # each slept for 100 ms
+        for expected in ("processor 0", "bytes 310f310f f9010f", "own hlt"):
+            self.assertIn(expected, lines)
+
     def test_watching_memory_is_timed_equally_in_repeats(self):
-        require_counter(self, VERBSCOPE)
         program = self.build("ping_pong.c", "cc", "-libverbs")
         lines = self.run_equally(program, 0, "::", program, 1)
         self.assertEqual(len(lines), 2)
