@@ -109,8 +109,7 @@ std::vector<FoundRead> find_counter_reads(const dl_phdr_info& object) {
   Walk walk(*reinterpret_cast<const Table*>(in_memory(*header)));
   std::vector<FoundRead> found;
   for (const auto& segment : segments) {
-    constexpr std::uint32_t kReadable = PF_R | PF_X;
-    if (segment.p_type != PT_LOAD || (segment.p_flags & kReadable) != kReadable) continue;
+    if (segment.p_type != PT_LOAD || segment.p_flags != (PF_R | PF_X)) continue;
     find_in(in_memory(segment), in_memory(segment) + segment.p_filesz, walk, found);
   }
   return found;

@@ -22,14 +22,14 @@ namespace verbscope::simulate {
 namespace {
 
 constexpr std::int64_t kReadTscPs = 8'000;  // 20 to 25 cycles (Agner Fog, instruction tables)
-constexpr std::uint8_t kHlt = 0xf4, kRet = 0xc3;
+constexpr std::uint8_t kHlt = 0xf4;
 
-// Load address of each object, and what was replaced in it. Former maps are kept: a
-// handler may use one while another thread loads an object.
+// Load address of each object, and what was replaced in it. Former maps are kept: a handler may use one while another
+// thread loads an object.
 using Replaced = std::map<std::uint64_t, std::vector<FoundRead>>;
 const Replaced kNone;
 constinit std::atomic<const Replaced*> replaced = &kNone;
-constinit std::uint64_t list_changed = 0;  // the loader calls the function here when it has changed its list of objects
+constinit std::uint64_t list_changed = 0;  // address of the loader's function that tells of a change
 
 // The counter in virtual time.
 std::uint64_t virtual_counter() {
@@ -74,13 +74,12 @@ void replace_new_reads() {
   }
 }
 
-// Lets the debugger's interface of the loader (link.h) tell of dlopen(3): before it runs the constructors of an object
-// it calls a function that does nothing.
+// The loader calls a function at each change of its list of objects, for debuggers (link.h). After dlopen(3) that is
+// before the constructors of the new objects run. Here stands hlt in place of its code, and this does its work.
+void do_nothing() {}
 void follow_list_of_objects() {
-  const std::uint64_t function = _r_debug.r_brk;
-  if (function == 0 || *reinterpret_cast<const std::uint8_t*>(function) != kRet) return;
-  list_changed = function;
-  put_hlt(function);
+  list_changed = _r_debug.r_brk;
+  put_hlt(list_changed);
 }
 
 // Null: nothing was replaced there.
@@ -101,8 +100,7 @@ bool on_fault(siginfo_t& info, ucontext_t& context) {
   if (at == list_changed) {
     const Deliverable faults(SIGSEGV);  // the C library may read the counter
     if (_r_debug.r_state == r_debug::RT_CONSISTENT) replace_new_reads();
-    registers[REG_RIP] = *reinterpret_cast<const greg_t*>(registers[REG_RSP]);
-    registers[REG_RSP] += sizeof(greg_t);
+    registers[REG_RIP] = reinterpret_cast<greg_t>(&do_nothing);
     return true;
   }
   const FoundRead* const read = replaced_at(at);
