@@ -3,7 +3,6 @@
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
 namespace verbscope::simulate {
@@ -84,15 +83,29 @@ class Walk {
   const std::uint8_t* next_ = nullptr;
 };
 
+bool may_begin_here(const std::uint8_t* at) {
+  return at[0] == 0x0f && (at[1] == 0x31 || at[1] == 0x01);
+}
+
+// The compiler makes vector instructions of it, which most of the time goes to otherwise.
+constexpr std::ptrdiff_t kBlockBytes = 64;
+bool may_begin_in_block(const std::uint8_t* begin) {
+  std::uint8_t any = 0;
+  for (std::ptrdiff_t i = 0; i < kBlockBytes; ++i) {
+    const bool second = begin[i + 1] == 0x31 || begin[i + 1] == 0x01;
+    any |= static_cast<std::uint8_t>(begin[i] == 0x0f) & static_cast<std::uint8_t>(second);
+  }
+  return any != 0;
+}
+
 // Adds those between `begin` and `end`.
 void find_in(const std::uint8_t* begin, const std::uint8_t* end, Walk& walk, std::vector<FoundRead>& found) {
   const auto* const last = end - bytes_of(CounterRead::rdtscp);
   for (const std::uint8_t* at = begin; at <= last; ++at) {
-    at = static_cast<const std::uint8_t*>(std::memchr(at, 0x0f, static_cast<std::size_t>(last - at + 1)));
-    if (at == nullptr) return;
+    while (last - at > kBlockBytes && !may_begin_in_block(at)) at += kBlockBytes;
+    if (!may_begin_here(at)) continue;
     const bool rdtsc = at[1] == 0x31;
-    if (!rdtsc && (at[1] != 0x01 || at[2] != 0xf9)) continue;
-    if (!walk.is_instruction(at)) continue;
+    if ((!rdtsc && at[2] != 0xf9) || !walk.is_instruction(at)) continue;
     found.push_back({reinterpret_cast<std::uint64_t>(at), rdtsc ? CounterRead::rdtsc : CounterRead::rdtscp});
   }
 }

@@ -48,9 +48,10 @@ void put_hlt(std::uint64_t address) {
   mprotect(page, page_bytes, PROT_READ | PROT_EXEC);
 }
 
-// The kernel's code in the process is how the C library reads clocks: of the real time. This library's own is real too.
+// The kernel's code in the process is how the C library reads clocks: of the real time. This library's own reads are
+// real too. The loader reads the counter for statistics about itself only.
 bool is_real_time(const dl_phdr_info& object) {
-  return object.dlpi_addr == getauxval(AT_SYSINFO_EHDR) ||
+  return object.dlpi_addr == getauxval(AT_SYSINFO_EHDR) || object.dlpi_addr == getauxval(AT_BASE) ||
          object.dlpi_addr == reinterpret_cast<std::uint64_t>(&__ehdr_start);
 }
 
