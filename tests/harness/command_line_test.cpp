@@ -88,7 +88,7 @@ TEST(CommandLine, NormalizesValuesOfASweep) {
   const std::string record = read_text(results);
   EXPECT_THAT(record, testing::HasSubstr("\"size\":1024"));
   EXPECT_THAT(record, testing::HasSubstr("\"connection\":\"UD\""));
-  EXPECT_THAT(record, testing::Not(testing::HasSubstr("1k")));
+  EXPECT_THAT(record, testing::Not(testing::HasSubstr("\"1k\"")));
   write_text(sweep, read_text(sweep).replace(read_text(sweep).find("\"1k\""), 4, "1024"));
   const Ran again = run({"run", sweep, "--hosts", "sim:cib", "--out", results, "--set", "inline_size=0", "--resume"});
   EXPECT_EQ(again.end, "exit status 0");
