@@ -170,9 +170,9 @@ class OrderedKv final : public RpcBenchmark {
     }
     const bool simulated = is_simulated(o.fabric);
     o.clients = o.clients.value_or(simulated ? kPaperClients : 1);
-    o.client_threads = o.client_threads.value_or(simulated ? kSimClientThreads : 1);
-    machines_ = *o.clients + 1;
     endpoints_ = o.threads - workers_;
+    if (!o.client_threads) o.client_threads = simulated ? simulated_client_threads(o) : 1;
+    machines_ = *o.clients + 1;
     client_endpoints_ = *o.client_threads;
     load_.played = o.fabric == "null" ? *o.clients * client_endpoints_ : 0;
     if (load_.played > 0) o.client_threads = o.threads;  // the null device is its own peer
@@ -180,6 +180,12 @@ class OrderedKv final : public RpcBenchmark {
     if (mix_.puts > 0 && keys_ < writers) {
       fail_usage("--keys {}: with --puts, expected one or more for each of the {} client threads", keys_, writers);
     }
+  }
+
+  // A thread calls those of the server that are on its port: a server with fewer threads than ports serves some only.
+  std::uint32_t simulated_client_threads(const Options& o) const {
+    const int ports = selected_port(o) == 0 ? load_profile(o.fabric.substr(o.fabric.find(':') + 1)).wire.ports : 1;
+    return endpoints_ < static_cast<std::uint32_t>(ports) ? endpoints_ : kSimClientThreads;
   }
 
   void settle_workers(const Options& o) {

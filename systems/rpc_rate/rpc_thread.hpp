@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/error.hpp"
 #include "common/histogram.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/choice.hpp"
@@ -313,6 +314,12 @@ void RpcThreadOn<Endpoint, Work>::open_sessions(const ThreadSetup& setup) {
     if (!role_.all_serve && (!role_.calls || theirs != 0)) continue;
     const auto remote = static_cast<std::uint16_t>((role_.all_serve ? all : 0) + role_.place_at(machine, theirs));
     sessions_.push_back(endpoint_.open_client(peer.qp.address(), remote));
+  }
+  if (role_.calls && sessions_.empty()) {
+    fail_usage(
+        "--client_threads {}: thread {} has a port on which the server has no thread; expected --threads {} or more "
+        "of the server, or fewer --client_threads",
+        setup.topology.client_threads, setup.thread, setup.topology.ports);
   }
   const bool serves = role_.all_serve || !role_.calls;
   for (const LanePeer& peer : peers) {

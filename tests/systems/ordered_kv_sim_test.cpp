@@ -43,6 +43,17 @@ TEST(OrderedKv, AnswersRightUnderEveryMix) {
   }
 }
 
+// Threads of clients call those of the server on their own port.
+TEST(OrderedKv, UsesThePortsThatTheServerServes) {
+  const Json alone = test::record_of("ordered_kv --fabric sim:cib --keys 5000" + kBriefly);
+  EXPECT_EQ(alone.at("config").at("client_threads"), 1);
+  EXPECT_GT(figure(alone.at("result"), "rate_mops"), 0);
+  const Json both = test::record_of("ordered_kv --fabric sim:cib --keys 5000 --threads 2" + kBriefly);
+  EXPECT_EQ(both.at("config").at("client_threads"), 4);
+  const Json one_port = test::record_of("ordered_kv --fabric sim:cib --keys 5000 --ib_port 2" + kBriefly);
+  EXPECT_EQ(one_port.at("config").at("client_threads"), 4);
+}
+
 TEST(OrderedKv, DrawsTheMixThatIsAskedFor) {
   const Json result = test::result_of(
       "ordered_kv --fabric sim:cx3 --keys 5000 --gets 60 --scans 10 --puts 30 --threads 4 --warmup 50us -D 1ms");
@@ -115,6 +126,8 @@ TEST(OrderedKv, RefusesWhatItCannotRun) {
   EXPECT_THAT(refusal("--keys 5 --puts 1"), AllOf(HasSubstr("--keys 5"), HasSubstr("32 client threads")));
   EXPECT_THAT(refusal("--rpc fasst --threads 2 --workers 1"), AllOf(HasSubstr("--workers 1"), HasSubstr("fasst")));
   EXPECT_THAT(refusal("--scan_length 0"), HasSubstr("--scan_length"));
+  EXPECT_THAT(test::refusal_of("ordered_kv --fabric sim:cib --client_threads 2"),
+              AllOf(HasSubstr("--client_threads 2"), HasSubstr("port"), HasSubstr("--threads 2 or more")));
   EXPECT_THAT(test::refusal_of("ordered_kv --fabric null --threads 2 --workers 1"),
               AllOf(HasSubstr("--workers 1"), HasSubstr("null")));
 }
