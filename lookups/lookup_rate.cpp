@@ -373,6 +373,5 @@ class LookupRate final : public Benchmark {
 }  // namespace verbscope::lookups
 
 int main(int argc, char** argv) {
-  verbscope::lookups::LookupRate benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::lookups::LookupRate>(argc, argv);
 }

@@ -22,14 +22,18 @@ Task::Task(Launcher& launcher, const Host& host, const std::string& holder, cons
   const std::string request = to_line(
       {.command = spec.command, .environment = spec.environment, .limit = spec.limit, .numa_node = host.numa_node});
   auto [read_end, write_end] = make_pipe();
-  // Written before anyone reads: it must fit into the pipe's buffer.
-  const ssize_t written = write(write_end.get(), request.data(), request.size());
-  if (written != static_cast<ssize_t>(request.size())) fail("the arguments do not fit into a pipe");
+  write_whole(write_end, request);
   input_ = std::move(write_end);
   const std::vector<std::string> command = launcher.command(host, {holder, "hold"});
   last_heard_ = Clock::now();
   child_ = std::make_unique<Child>(
       command, [this](std::string_view chunk) { receive(chunk); }, std::vector<std::string>{}, std::move(read_end));
+}
+
+Task::Task(ServedProgram& program, const TaskSpec& spec) : record_file_(spec.record_file), served_(&program) {
+  std::vector<std::string> arguments(spec.command.begin() + 1, spec.command.end());
+  arguments.push_back("--out_json_file=" + record_file_);
+  program.begin(arguments);
 }
 
 void Task::receive(std::string_view chunk) {
@@ -45,15 +49,19 @@ void Task::receive(std::string_view chunk) {
 }
 
 bool Task::succeeded() const {
+  if (served_ != nullptr) return served_->exit_code() == 0;
   return held_ ? !running() && hold_reader_.end() && hold_reader_.end()->good : child_->succeeded();
 }
 
 std::string Task::end_text() const {
+  if (served_ != nullptr && served_->exit_code()) return fmt::format("exit status {}", *served_->exit_code());
+  if (served_ != nullptr) return served_->child().end_text();
   if (!held_ || running()) return child_->end_text();
   return hold_reader_.end() ? hold_reader_.end()->text : "connection lost (" + child_->end_text() + ")";
 }
 
 std::vector<std::string> Task::tail() const {
+  if (served_ != nullptr) return served_->tail();
   if (!held_) return child_->tail();
   if (hold_reader_.end()) return hold_reader_.end()->tail;
   std::vector<std::string> lines = child_->tail();  // the launcher's output without our answers
@@ -73,15 +81,15 @@ void Task::request_end() {
   if (held_) {
     input_ = Fd();
   } else {
-    child_->signal(SIGTERM);
+    child().signal(SIGTERM);
   }
 }
 
 void Task::end(std::chrono::milliseconds patience) {
   if (!running()) return;
   request_end();
-  wait_for_end(*child_, Clock::now() + patience, nullptr);
-  child_->end(std::chrono::milliseconds(held_ ? 500 : 0));
+  wait_for_end(child(), Clock::now() + patience, nullptr);
+  child().end(std::chrono::milliseconds(held_ ? 500 : 0));
 }
 
 }  // namespace verbscope

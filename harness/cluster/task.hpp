@@ -10,6 +10,7 @@
 #include "harness/cluster/hold.hpp"
 #include "harness/cluster/launcher.hpp"
 #include "harness/process/child.hpp"
+#include "harness/process/served_program.hpp"
 
 namespace verbscope {
 
@@ -29,11 +30,14 @@ class Task {
   explicit Task(const TaskSpec& spec, int numa_node = -1);
   // Starts the program on `host`. `holder`: the path of verbscope there. Throws if the launcher cannot reach the host.
   Task(Launcher& launcher, const Host& host, const std::string& holder, const TaskSpec& spec);
+  // Has a served program run the command, whose path is the program's. `program` must outlive the task. Throws if it
+  // has ended.
+  Task(ServedProgram& program, const TaskSpec& spec);
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
-  Child& child() { return *child_; }
-  bool running() const { return child_->running(); }
+  Child& child() { return served_ != nullptr ? served_->child() : *child_; }
+  bool running() const { return served_ != nullptr ? served_->busy() : child_->running(); }
   // True if the exit status was 0 on its host. Valid after the end.
   bool succeeded() const;
   // "exit status 3"; "connection lost (exit status 255)" if only the end of the launcher's client is known.
@@ -60,7 +64,8 @@ class Task {
   HoldReader hold_reader_;
   bool record_written_ = false;
   Clock::time_point last_heard_;
-  std::unique_ptr<Child> child_;
+  ServedProgram* served_ = nullptr;
+  std::unique_ptr<Child> child_;  // null: `served_` has it
 };
 
 }  // namespace verbscope

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "analysis/keys.hpp"
@@ -103,14 +104,14 @@ Json SimulatedFigures::profile_of(const Row& row, SimulatedInterval interval, co
   return profile;
 }
 
-double SimulatedFigures::log_figure(const Key& trial, const std::string& name) const {
+double SimulatedFigures::log_figure(const Key& trial, const std::string& name) {
   const auto& [number, interval, seed, values] = trial;
   const Row& row = rows_[number];
   Point point = interval == SimulatedInterval::shortened ? *row.shortened : row.usual;
   point.seed = seed;
   const std::string file = temp_.write(name, dump_json(profile_of(row, interval, values)) + "\n");
   const PointRunner runner(programs_.binary(point.benchmark), programs_.spec(point.benchmark),
-                           RunTarget{.fabric = "sim:" + file, .roles = {}}, RoleLimits{}, stop_);
+                           RunTarget{.fabric = "sim:" + file, .roles = {}, .programs = &served_}, RoleLimits{}, stop_);
   const std::optional<Record> record = runner.run(point);
   std::filesystem::remove(file);
   if (!record) throw InterruptedError("interrupted");
@@ -125,6 +126,9 @@ std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& t
     keys.emplace_back(trial.row, possible, trial.seed, rounded(trial));
     if (known_.emplace(keys.back(), std::numeric_limits<double>::quiet_NaN()).second) missing.push_back(keys.back());
   }
+  std::set<std::string> benchmarks;
+  for (const Key& key : missing) benchmarks.insert(rows_[std::get<0>(key)].usual.benchmark);
+  for (const std::string& benchmark : benchmarks) served_.prepare(programs_.binary(benchmark), jobs_);
   std::vector<double> figures(missing.size());
   run_parallel(missing.size(), jobs_,
                [&](std::size_t i) { figures[i] = log_figure(missing[i], fmt::format("{}.json", i)); });

@@ -11,6 +11,7 @@
 
 #include "common/json.hpp"
 #include "harness/learn/robust_fit.hpp"
+#include "harness/process/served_program.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/process/temp_folder.hpp"
 #include "harness/sweep/benchmarks.hpp"
@@ -62,7 +63,7 @@ class SimulatedFigures {
   // Whole numbers and five digits: the values that the profile will have, of parameters that matter to the row.
   std::vector<double> rounded(const FitTrial& trial) const;
   // The logarithm of the figure of a trial, on a profile that goes to the file `name`.
-  double log_figure(const Key& trial, const std::string& name) const;
+  double log_figure(const Key& trial, const std::string& name);
   // The profile with these values. Buffers are small in a short interval, if the row allows that.
   Json profile_of(const Row& row, SimulatedInterval interval, const std::vector<double>& values) const;
 
@@ -73,6 +74,7 @@ class SimulatedFigures {
   std::size_t jobs_;
   StopSource* stop_;
   TempFolder temp_;
+  ServedPrograms served_;
   std::vector<Row> rows_;
   std::map<Key, double> known_;
   std::size_t runs_ = 0;

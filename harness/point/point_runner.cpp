@@ -71,11 +71,24 @@ PointRunner::PointRunner(std::filesystem::path binary, BenchmarkSpec spec, RunTa
     : binary_(std::move(binary)), spec_(std::move(spec)), target_(std::move(target)), limits_(limits), stop_(stop) {}
 
 std::optional<Record> PointRunner::run(const Point& point) const {
+  if (target_.programs != nullptr && is_simulated(target_.fabric)) {
+    if (auto program = target_.programs->take(binary_)) {
+      std::optional<Record> record = run(point, program.get());
+      target_.programs->give_back(std::move(program));
+      return record;
+    }
+  }
+  return run(point, nullptr);
+}
+
+std::optional<Record> PointRunner::run(const Point& point, ServedProgram* program) const {
   RoleGroup group(limits_, stop_, target_.launcher);
   if (target_.roles) {
     start_roles(point, *target_.roles, group);
   } else {
-    group.start(make_role(point, "", nullptr));
+    Role role = make_role(point, "", nullptr);
+    role.program = program;
+    group.start(std::move(role));
   }
   group.wait_all();
   group.end_all();

@@ -25,6 +25,8 @@ struct RunTarget {
   // The launcher starts processes; null: they start on this machine. Launcher and deployment must outlive the runner. A
   // host without a deployment is this machine. A point without roles uses the programs on this machine.
   Launcher* launcher = nullptr;
+  // Run simulated points; null: each point has a process. Must outlive the runner.
+  ServedPrograms* programs = nullptr;
   const Deployment* deployment = nullptr;  // set if there is a launcher
 };
 
@@ -52,6 +54,8 @@ class PointRunner {
   std::optional<Record> run(const Point& point) const;
 
  private:
+  // `program` has all roles; null: each has its own process.
+  std::optional<Record> run(const Point& point, ServedProgram* program) const;
   // Returns the path of `verbscope` on the host (empty if it is this machine) and the beginning of the benchmark's
   // command there.
   std::pair<std::string, std::vector<std::string>> place(const Host& host) const;

@@ -54,8 +54,13 @@ void RoleGroup::start(Role role) {
                       .record_file = started.record_file(),
                       .limit = limits_.timeout};
   try {
-    started.task = started.holder.empty() ? std::make_unique<Task>(spec, started.host.numa_node)
-                                          : std::make_unique<Task>(*launcher_, started.host, started.holder, spec);
+    if (started.program != nullptr) {
+      started.task = std::make_unique<Task>(*started.program, spec);
+    } else if (started.holder.empty()) {
+      started.task = std::make_unique<Task>(spec, started.host.numa_node);
+    } else {
+      started.task = std::make_unique<Task>(*launcher_, started.host, started.holder, spec);
+    }
   } catch (const Error& error) {
     interrupted_ = stop_ != nullptr && stop_->pending();
     failure_ = Failure{.role = roles_.size() - 1, .reason = error.what()};

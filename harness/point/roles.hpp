@@ -22,6 +22,7 @@ struct Role {
   std::string holder;  // path of verbscope on the host; empty: the process runs on this machine
   std::vector<std::string> command;
   std::vector<std::string> environment;
+  ServedProgram* program = nullptr;  // runs the command; null: it has its own process
   std::unique_ptr<TempFolder> folder = std::make_unique<TempFolder>();
   std::unique_ptr<Task> task;
   bool cut_short = false;  // the process still ran when the point was over

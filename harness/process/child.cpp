@@ -83,6 +83,12 @@ std::pair<Fd, Fd> make_pipe() {
   return out;
 }
 
+void write_whole(const Fd& pipe, std::string_view text) {
+  const ssize_t written = write(pipe.get(), text.data(), text.size());
+  if (written < 0) throw_errno("write to a pipe", errno);
+  if (written != static_cast<ssize_t>(text.size())) fail("the arguments do not fit into a pipe");
+}
+
 Child::Child(const std::vector<std::string>& arguments, OutputHook on_stdout,
              const std::vector<std::string>& environment, Fd input, OutputHook on_stderr)
     : on_stdout_(std::move(on_stdout)), on_stderr_(std::move(on_stderr)) {
@@ -134,6 +140,12 @@ std::vector<std::string> Child::tail() const {
   if (!stdout_partial_.empty()) lines.push_back(printable_ascii(stdout_partial_));
   if (!stderr_partial_.empty()) lines.push_back(printable_ascii(stderr_partial_));
   return lines;
+}
+
+void Child::forget_tail() {
+  tail_.clear();
+  stdout_partial_.clear();
+  stderr_partial_.clear();
 }
 
 std::array<Fd, 2> Child::copies_of_pipes() const {

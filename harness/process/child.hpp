@@ -18,6 +18,8 @@ namespace verbscope {
 
 // Creates a pipe: read end, write end. Both close on exec; writes do not block. Throws Error.
 std::pair<Fd, Fd> make_pipe();
+// Writes to such a pipe, whose reader may not read yet. Throws Error if the pipe has no room, or no reader any more.
+void write_whole(const Fd& pipe, std::string_view text);
 
 class Child {
  public:
@@ -45,6 +47,8 @@ class Child {
   std::string end_and_last_line() const;
   // The last lines of standard error and output, at most kTailLines of at most kTailLineBytes.
   std::vector<std::string> tail() const;
+  // tail() begins with what it prints from now on.
+  void forget_tail();
   // Sends the signal to the process group if the child still runs.
   void signal(int number);
   // Copies of the pipes with its output, for another thread that asks whether output is unread (FIONREAD).

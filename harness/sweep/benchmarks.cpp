@@ -136,6 +136,7 @@ BenchmarkSpec parse_benchmark_spec(std::string_view text, const std::string& whe
   spec.name = fields.require<std::string>("benchmark");
   spec.summary = fields.optional<std::string>("summary", "");
   spec.example = fields.optional<std::string>("example", "");
+  spec.serves = fields.optional<bool>("serves", false);
   const auto options = fields.require<std::vector<Json>>("options");
   for (std::size_t i = 0; i < options.size(); ++i) {
     spec.options.push_back(parse_option(options[i], fmt::format("{}: options[{}]", where, i)));

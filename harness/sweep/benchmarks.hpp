@@ -35,6 +35,7 @@ struct BenchmarkSpec {
   std::string name;
   std::string summary{}, example{};
   std::vector<OptionSpec> options;
+  bool serves = false;  // it knows --serve (common/served.hpp)
 
   // The example as a command line; if the benchmark has peers, on a simulated cluster.
   std::string example_line() const;
@@ -45,7 +46,7 @@ struct BenchmarkSpec {
 };
 
 // Parses the output of OptionTable::describe. `allowed` is {"min", "max"} for an integer or a number of bytes, and
-// {"zero"} for a duration. "summary", "example", "letter" and "group" are optional. Throws on anything else.
+// {"zero"} for a duration. "summary", "example", "serves", "letter" and "group" are optional. Throws on anything else.
 BenchmarkSpec parse_benchmark_spec(std::string_view text, const std::string& where);
 
 // Replaces '-' by '_': "post-list" gives "post_list".

@@ -172,12 +172,13 @@ Record SimulatedRuns::record(const Point& point) {
 
 std::vector<TrialOutcome> SimulatedRuns::run(const std::vector<Trial>& trials) {
   std::vector<TrialOutcome> outcomes(trials.size());
+  if (setup_.spec.serves) served_.prepare(setup_.binary, std::min(setup_.jobs, trials.size()));
   run_parallel(trials.size(), setup_.jobs, [&](std::size_t i) { outcomes[i] = outcome(trials[i], count_ + i); });
   count_ += trials.size();
   return outcomes;
 }
 
-TrialOutcome SimulatedRuns::outcome(const Trial& trial, std::size_t number) const {
+TrialOutcome SimulatedRuns::outcome(const Trial& trial, std::size_t number) {
   const Json profile = profile_of(trial);
   const std::string key = key_of(profile, trial.point);
   if (const auto known = cache_.find(key)) return *known;
@@ -203,10 +204,11 @@ std::string SimulatedRuns::key_of(const Json& profile, const Point& point) const
   return fmt::format("{:016x}", text_hash(all));
 }
 
-Record SimulatedRuns::run_on(const Json& profile, const Point& point, std::size_t number) const {
+Record SimulatedRuns::run_on(const Json& profile, const Point& point, std::size_t number) {
   const std::filesystem::path file = temp_.write(fmt::format("{}.json", number), dump_json(profile) + "\n");
-  const PointRunner runner(setup_.binary, setup_.spec, RunTarget{.fabric = "sim:" + file.string(), .roles = {}},
-                           RoleLimits{}, setup_.stop);
+  const PointRunner runner(setup_.binary, setup_.spec,
+                           RunTarget{.fabric = "sim:" + file.string(), .roles = {}, .programs = &served_}, RoleLimits{},
+                           setup_.stop);
   std::optional<Record> record = runner.run(point);
   if (!record) throw InterruptedError("interrupted");
   return std::move(*record);

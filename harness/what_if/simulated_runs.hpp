@@ -14,6 +14,7 @@
 #include "analysis/resource.hpp"
 #include "common/json.hpp"
 #include "common/record.hpp"
+#include "harness/process/served_program.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/process/temp_folder.hpp"
 #include "harness/sweep/benchmarks.hpp"
@@ -99,14 +100,15 @@ class SimulatedRuns {
  private:
   Json profile_of(const Trial& trial) const;
   std::string key_of(const Json& profile, const Point& point) const;
-  Record run_on(const Json& profile, const Point& point, std::size_t number) const;
-  TrialOutcome outcome(const Trial& trial, std::size_t number) const;
+  Record run_on(const Json& profile, const Point& point, std::size_t number);
+  TrialOutcome outcome(const Trial& trial, std::size_t number);
 
   Json profile_;
   RunSetup setup_;
   RunCache& cache_;
   std::string program_;  // identifies the build of the program
   TempFolder temp_;
+  ServedPrograms served_;
   std::size_t count_ = 0;
 };
 

@@ -147,6 +147,5 @@ class AtomicRate final : public Benchmark {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::AtomicRate benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::AtomicRate>(argc, argv);
 }

@@ -229,6 +229,5 @@ class EchoRate final : public Benchmark {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::EchoRate benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::EchoRate>(argc, argv);
 }

@@ -188,6 +188,5 @@ class IncastRate final : public Benchmark {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::IncastRate benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::IncastRate>(argc, argv);
 }

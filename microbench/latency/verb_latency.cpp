@@ -160,6 +160,5 @@ class VerbLatency final : public Benchmark {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::VerbLatency benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::VerbLatency>(argc, argv);
 }

@@ -135,6 +135,5 @@ class AllToAll final : public OneSided {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::AllToAll benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::AllToAll>(argc, argv);
 }

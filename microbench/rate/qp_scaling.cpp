@@ -94,6 +94,5 @@ class QpScaling final : public OneSided {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::QpScaling benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::QpScaling>(argc, argv);
 }

@@ -215,6 +215,5 @@ class LookupRate final : public Benchmark {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::LookupRate benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::LookupRate>(argc, argv);
 }

@@ -3,9 +3,9 @@
 #include "microbench/run/runner.hpp"
 
 int main(int argc, char** argv) {
-  verbscope::OneSidedRate benchmark(
-      verbscope::Verb::read,
-      {"read_rate", "Rate of READs over RC, posted by the server or by the clients (--direction).",
-       "-s 4k --threads 2"});
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::OneSidedRate>(
+      argc, argv, verbscope::Verb::read,
+      verbscope::Description{"read_rate",
+                             "Rate of READs over RC, posted by the server or by the clients (--direction).",
+                             "-s 4k --threads 2"});
 }

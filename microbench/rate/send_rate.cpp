@@ -3,6 +3,5 @@
 #include "microbench/run/runner.hpp"
 
 int main(int argc, char** argv) {
-  verbscope::Sends benchmark(verbscope::Side::server);
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::Sends>(argc, argv, verbscope::Side::server);
 }

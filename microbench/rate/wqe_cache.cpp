@@ -83,6 +83,5 @@ class WqeCache final : public OneSided {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::WqeCache benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::WqeCache>(argc, argv);
 }

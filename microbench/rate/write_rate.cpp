@@ -3,9 +3,9 @@
 #include "microbench/run/runner.hpp"
 
 int main(int argc, char** argv) {
-  verbscope::OneSidedRate benchmark(
-      verbscope::Verb::write,
-      {"write_rate", "Rate of WRITEs over RC or UC, posted by the server or by the clients (--direction).",
-       "-c UC -s 32 -I 32 -l 16"});
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::OneSidedRate>(
+      argc, argv, verbscope::Verb::write,
+      verbscope::Description{"write_rate",
+                             "Rate of WRITEs over RC or UC, posted by the server or by the clients (--direction).",
+                             "-c UC -s 32 -I 32 -l 16"});
 }

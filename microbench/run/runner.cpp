@@ -9,6 +9,7 @@
 #include "common/clock.hpp"
 #include "common/error.hpp"
 #include "common/record.hpp"
+#include "common/served.hpp"
 #include "common/terminal.hpp"
 #include "common/text.hpp"
 #include "microbench/run/call_counter.hpp"
@@ -218,7 +219,9 @@ int run_with_arguments(Program& program, int argc, char** argv) {
   app.footer(examples(description, local));
   parse_args(app, argc, argv);
   if (describe) {
-    print_format(stdout, "{}\n", dump_json(table.describe(description.name, description.summary, description.example)));
+    Json described = table.describe(description.name, description.summary, description.example);
+    described["serves"] = true;
+    print_format(stdout, "{}\n", dump_json(described));
     return 0;
   }
   if (options.out_json && options.out_json_file.empty())
@@ -240,9 +243,9 @@ Outcome run_on_fabric(Benchmark& benchmark, const Options& options, const Option
   return run_on_devices(benchmark, options, table, provider, driver::usual_facts(NicFamily::mlx5, true));
 }
 
-int benchmark_main(Program& program, int argc, char** argv) {
-  return run_main(program.describe().name.c_str(), argc, argv,
-                  [&program](int count, char** arguments) { return run_with_arguments(program, count, arguments); });
+int benchmark_main(const std::function<std::unique_ptr<Program>()>& make, int argc, char** argv) {
+  return run_or_serve(make()->describe().name.c_str(), argc, argv,
+                      [&make](int count, char** arguments) { return run_with_arguments(*make(), count, arguments); });
 }
 
 }  // namespace verbscope

@@ -110,6 +110,5 @@ class WriteVisibility final : public Benchmark {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::WriteVisibility benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::WriteVisibility>(argc, argv);
 }

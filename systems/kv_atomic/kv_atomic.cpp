@@ -142,6 +142,5 @@ class KvAtomic final : public Benchmark {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::KvAtomic benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::KvAtomic>(argc, argv);
 }

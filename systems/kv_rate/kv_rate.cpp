@@ -131,6 +131,5 @@ class KvRate final : public Program {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::KvRate benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::KvRate>(argc, argv);
 }

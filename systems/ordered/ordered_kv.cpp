@@ -225,6 +225,5 @@ class OrderedKv final : public RpcBenchmark {
 }  // namespace verbscope::ordered
 
 int main(int argc, char** argv) {
-  verbscope::ordered::OrderedKv benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::ordered::OrderedKv>(argc, argv);
 }

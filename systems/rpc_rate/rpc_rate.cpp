@@ -4,8 +4,9 @@
 #include "systems/rpc_rate/echo_benchmark.hpp"
 
 int main(int argc, char** argv) {
-  verbscope::EchoBenchmark benchmark(
-      {.description = {"rpc_rate", "Rate and latency of general RPCs over datagrams, with every message checked.",
-                       "--machines 4 --batch 3 --outstanding 60"}});
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::EchoBenchmark>(
+      argc, argv,
+      verbscope::RpcDefaults{
+          .description = {"rpc_rate", "Rate and latency of general RPCs over datagrams, with every message checked.",
+                          "--machines 4 --batch 3 --outstanding 60"}});
 }

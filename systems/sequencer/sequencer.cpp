@@ -164,6 +164,5 @@ class Sequencer final : public Benchmark {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
-  verbscope::Sequencer benchmark;
-  return verbscope::benchmark_main(benchmark, argc, argv);
+  return verbscope::benchmark_main<verbscope::Sequencer>(argc, argv);
 }

@@ -34,6 +34,5 @@ class OwnRate final : public Benchmark {
 }  // namespace
 
 int main(int argc, char** argv) {
-  OwnRate benchmark;
-  return benchmark_main(benchmark, argc, argv);
+  return benchmark_main<OwnRate>(argc, argv);
 }
