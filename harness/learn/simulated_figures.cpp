@@ -128,7 +128,9 @@ std::vector<double> SimulatedFigures::log_figures(const std::vector<FitTrial>& t
   }
   std::set<std::string> benchmarks;
   for (const Key& key : missing) benchmarks.insert(rows_[std::get<0>(key)].usual.benchmark);
-  for (const std::string& benchmark : benchmarks) served_.prepare(programs_.binary(benchmark), jobs_);
+  for (const std::string& benchmark : benchmarks) {
+    if (programs_.spec(benchmark).serves) served_.prepare(programs_.binary(benchmark), jobs_);
+  }
   std::vector<double> figures(missing.size());
   run_parallel(missing.size(), jobs_,
                [&](std::size_t i) { figures[i] = log_figure(missing[i], fmt::format("{}.json", i)); });

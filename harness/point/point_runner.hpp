@@ -25,9 +25,11 @@ struct RunTarget {
   // The launcher starts processes; null: they start on this machine. Launcher and deployment must outlive the runner. A
   // host without a deployment is this machine. A point without roles uses the programs on this machine.
   Launcher* launcher = nullptr;
-  // Run simulated points; null: each point has a process. Must outlive the runner.
-  ServedPrograms* programs = nullptr;
   const Deployment* deployment = nullptr;  // set if there is a launcher
+
+  // A simulated point runs in an idle one of these, if there is one. Null: each point has a process of its own. They
+  // must outlive the runner.
+  ServedPrograms* programs = nullptr;
 };
 
 // Checks `--hosts`: a fabric, "slurm", "localhost", the path of a hosts file, or "a,b". Throws for a file that does not

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "common/error.hpp"
 #include "common/served.hpp"
 
 namespace verbscope {
@@ -19,7 +20,12 @@ void ServedProgram::begin(const std::vector<std::string>& arguments) {
   exit_code_.reset();
   child_->forget_tail();
   busy_ = true;
-  write_whole(commands_, served_line(arguments));
+  try {
+    write_whole(commands_, served_line(arguments));
+  } catch (const Error&) {
+    child_->end(std::chrono::milliseconds(0));  // it may be about to end
+    fail("{} {}: {}", path_, kServeOption, child_->end_text());
+  }
 }
 
 void ServedProgram::receive(std::string_view chunk) {

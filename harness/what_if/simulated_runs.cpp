@@ -172,26 +172,39 @@ Record SimulatedRuns::record(const Point& point) {
 
 std::vector<TrialOutcome> SimulatedRuns::run(const std::vector<Trial>& trials) {
   std::vector<TrialOutcome> outcomes(trials.size());
-  if (setup_.spec.serves) served_.prepare(setup_.binary, std::min(setup_.jobs, trials.size()));
-  run_parallel(trials.size(), setup_.jobs, [&](std::size_t i) { outcomes[i] = outcome(trials[i], count_ + i); });
+  struct Run {
+    std::size_t trial;
+    Json profile;
+    std::string key;
+  };
+  std::vector<Run> runs;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    Json profile = profile_of(trials[i]);
+    std::string key = key_of(profile, trials[i].point);
+    if (const auto known = cache_.find(key)) {
+      outcomes[i] = *known;
+    } else {
+      runs.push_back({i, std::move(profile), std::move(key)});
+    }
+  }
+  if (setup_.spec.serves) served_.prepare(setup_.binary, std::min(setup_.jobs, runs.size()));
+  run_parallel(runs.size(), setup_.jobs, [&](std::size_t i) {
+    const auto& [trial, profile, key] = runs[i];
+    outcomes[trial] = outcome(profile, trials[trial].point, count_ + trial);
+    cache_.add(key, outcomes[trial]);
+  });
   count_ += trials.size();
   return outcomes;
 }
 
-TrialOutcome SimulatedRuns::outcome(const Trial& trial, std::size_t number) {
-  const Json profile = profile_of(trial);
-  const std::string key = key_of(profile, trial.point);
-  if (const auto known = cache_.find(key)) return *known;
-  TrialOutcome out;
+TrialOutcome SimulatedRuns::outcome(const Json& profile, const Point& point, std::size_t number) {
   try {
-    out = outcome_of(run_on(profile, trial.point, number));
+    return outcome_of(run_on(profile, point, number));
   } catch (const InterruptedError&) {
     throw;
   } catch (const Error& error) {
-    out.failure = error.what();
+    return {.failure = error.what()};
   }
-  cache_.add(key, out);
-  return out;
 }
 
 Json SimulatedRuns::profile_of(const Trial& trial) const {

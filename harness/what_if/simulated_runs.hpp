@@ -101,7 +101,7 @@ class SimulatedRuns {
   Json profile_of(const Trial& trial) const;
   std::string key_of(const Json& profile, const Point& point) const;
   Record run_on(const Json& profile, const Point& point, std::size_t number);
-  TrialOutcome outcome(const Trial& trial, std::size_t number);
+  TrialOutcome outcome(const Json& profile, const Point& point, std::size_t number);
 
   Json profile_;
   RunSetup setup_;

@@ -18,7 +18,7 @@ struct FoundRead {
   CounterRead read;
 };
 
-// Those in functions that .eh_frame describes, as compilers do for all of theirs.
+// Returns those in functions that .eh_frame describes. Compilers describe all functions, assembly code may not.
 std::vector<FoundRead> find_counter_reads(const dl_phdr_info& object);
 
 }  // namespace verbscope::simulate

@@ -24,8 +24,8 @@ namespace {
 constexpr std::int64_t kReadTscPs = 8'000;  // 20 to 25 cycles (Agner Fog, instruction tables)
 constexpr std::uint8_t kHlt = 0xf4;
 
-// Load address of each object, and what was replaced in it. Former maps are kept: a handler may use one while another
-// thread loads an object.
+// The instructions that were replaced, by the load address of their object. A new map takes the place of the old one,
+// which is not freed: the handler of another thread may still read it.
 using Replaced = std::map<std::uint64_t, std::vector<FoundRead>>;
 const Replaced kNone;
 constinit std::atomic<const Replaced*> replaced = &kNone;

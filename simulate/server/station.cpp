@@ -35,9 +35,10 @@ bool asks(const Channel& channel) {
   return channel.turn.load(std::memory_order_acquire) != Turn::program;
 }
 
-// A free channel keeps the ids of the thread that had it last.
+// True if a thread of the process has the channel. A free channel still has the ids of its last thread.
 bool is_of(const Channel& channel, int process) {
-  return channel.process == process && channel.turn.load() != Turn::nobody;
+  const bool is_free = channel.turn.load() == Turn::nobody;
+  return !is_free && channel.process == process;
 }
 
 // What a thread that has the turn does, by the operating system's figures of it.
