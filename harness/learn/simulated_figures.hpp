@@ -44,7 +44,7 @@ class SimulatedFigures {
   void add(const Point& point, const std::string& key, double figure, std::uint32_t properties);
 
   // NaN for runs that fail. No trial is simulated twice. The usual interval is that of the point's options, or the
-  // benchmark's default. A point whose figure is not steady in a short one has no other.
+  // benchmark's default. A point that needs a long interval has no short one.
   std::vector<double> log_figures(const std::vector<FitTrial>& trials);
 
   std::size_t runs() const { return runs_; }
