@@ -87,6 +87,8 @@ constexpr std::array kLearnable = {
                        kInteger, kManyQps},
     LearnableParameter{"nic.qp_responder_context_cache_bytes", "cache of responders' QP contexts",
                        ParameterGroup::caches, 1024, 16 << 20, 0, kInteger, kManyQps},
+    LearnableParameter{"nic.input_buffer_bytes", "buffer for packets that arrive", ParameterGroup::caches, 8192, 4 << 20,
+                       0, kInteger, kOverlap},
     LearnableParameter{"nic.near_qp_contexts", "QPs whose contexts are near the units", ParameterGroup::path, 1, 512, 0,
                        kInteger, kOverlap},
     LearnableParameter{"nic.far_qp_context_ns", "delay of another QP's context", ParameterGroup::path, 0, 2000, kPathNs,

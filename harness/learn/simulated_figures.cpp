@@ -25,20 +25,25 @@ constexpr double kLongestFactor = 12;
 constexpr double kPathUs = 40;  // of the warm-up, for latencies and caches
 // Without acknowledgements a sender outruns its receiver until the buffers of the path are full, which takes up to a
 // millisecond. The rate after that does not depend on their size, if it is several times what a link of 200 Gb/s
-// carries in half a microsecond: smaller buffers are full after this time of the warm-up.
-constexpr std::uint64_t kSmallBuffer = 32 << 10, kPacketsInBuffer = 8;
+// carries in half a microsecond, and holds what a machine sends to one of several others at a time: smaller buffers are
+// full after this time of the warm-up.
+constexpr std::uint64_t kSmallBuffer = 32 << 10, kLargePackets = 8, kPacketsAtATime = 128;
 constexpr double kFillUs = 150;
 
 std::string microseconds(double us) {
   return fmt::format("{:.0f}us", std::ceil(us));
 }
 
-// The size of the buffers for rows without acknowledgements; nothing if packets are dropped instead of held back.
-std::optional<std::uint64_t> small_buffer(const Json& profile) {
+// The size of the buffers for a short interval; nothing if it is the usual one: an acknowledged operation waits for its
+// receiver, and packets that are dropped instead of held back fill nothing.
+std::optional<std::uint64_t> small_buffer(const Json& profile, const Point& point, std::uint32_t properties) {
   const Json& wire = profile.at("wire");
   const Json* const link = value_at(profile, "wire.link_type.value");
   if (link != nullptr && facts(link_type_from(link->get<std::string>())).ethernet) return std::nullopt;
-  return std::max(kSmallBuffer, kPacketsInBuffer * wire.at("mtu_bytes").at("value").get<std::uint64_t>());
+  if ((properties & kReliable) != 0) return std::nullopt;
+  const auto mtu = wire.at("mtu_bytes").at("value").get<std::uint64_t>();
+  const auto payload = static_cast<std::uint64_t>(number_at(point.params, "size").value_or(0));
+  return std::max({kSmallBuffer, kLargePackets * mtu, kPacketsAtATime * std::min(payload, mtu)});
 }
 
 // The shorter one of `us` and the time that the point has under `key`, in microseconds.
@@ -80,7 +85,6 @@ const BenchmarkSpec& LearnPrograms::spec(const std::string& benchmark) {
 SimulatedFigures::SimulatedFigures(Json profile, std::vector<FitParameter> parameters, LearnPrograms& programs,
                                    std::size_t jobs, StopSource* stop)
     : profile_(std::move(profile)),
-      small_buffer_(small_buffer(profile_)),
       parameters_(std::move(parameters)),
       programs_(programs),
       jobs_(jobs),
@@ -89,7 +93,10 @@ SimulatedFigures::SimulatedFigures(Json profile, std::vector<FitParameter> param
 void SimulatedFigures::add(const Point& point, const std::string& key, double figure, std::uint32_t properties) {
   programs_.spec(point.benchmark);
   const bool reliable = (properties & kReliable) != 0;
-  rows_.push_back({.usual = point, .key = key, .properties = properties});
+  rows_.push_back({.usual = point,
+                   .key = key,
+                   .properties = properties,
+                   .small_buffer = small_buffer(profile_, point, properties)});
   if (!needs_long_interval(point, figure, kLongestUs))
     rows_.back().shortened = with_interval(point, key, figure, reliable);
 }
@@ -105,9 +112,9 @@ std::vector<double> SimulatedFigures::rounded(const FitTrial& trial) const {
 
 Json SimulatedFigures::profile_of(const Row& row, SimulatedInterval interval, const std::vector<double>& values) const {
   Json profile = with_values(profile_, parameters_, values);
-  if (small_buffer_ && interval == SimulatedInterval::shortened && (row.properties & kReliable) == 0) {
+  if (row.small_buffer && interval == SimulatedInterval::shortened) {
     Json& size = profile["nic"]["input_buffer_bytes"]["value"];
-    size = std::min(size.get<std::uint64_t>(), *small_buffer_);
+    size = std::min(size.get<std::uint64_t>(), *row.small_buffer);
   }
   return profile;
 }

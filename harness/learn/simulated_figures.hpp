@@ -55,6 +55,7 @@ class SimulatedFigures {
     std::optional<Point> shortened{};  // in a short one
     std::string key;
     std::uint32_t properties;
+    std::optional<std::uint64_t> small_buffer{};  // bytes, in a short interval; nothing: as in the profile
   };
 
   // Row, interval, seed, values.
@@ -68,7 +69,6 @@ class SimulatedFigures {
   Json profile_of(const Row& row, SimulatedInterval interval, const std::vector<double>& values) const;
 
   Json profile_;
-  std::optional<std::uint64_t> small_buffer_;
   std::vector<FitParameter> parameters_;
   LearnPrograms& programs_;
   std::size_t jobs_;
