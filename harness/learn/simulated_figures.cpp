@@ -84,11 +84,7 @@ const BenchmarkSpec& LearnPrograms::spec(const std::string& benchmark) {
 
 SimulatedFigures::SimulatedFigures(Json profile, std::vector<FitParameter> parameters, LearnPrograms& programs,
                                    std::size_t jobs, StopSource* stop)
-    : profile_(std::move(profile)),
-      parameters_(std::move(parameters)),
-      programs_(programs),
-      jobs_(jobs),
-      stop_(stop) {}
+    : profile_(std::move(profile)), parameters_(std::move(parameters)), programs_(programs), jobs_(jobs), stop_(stop) {}
 
 void SimulatedFigures::add(const Point& point, const std::string& key, double figure, std::uint32_t properties) {
   programs_.spec(point.benchmark);
