@@ -24,18 +24,18 @@ constexpr double kShortestUs = 20, kLongestUs = 2000;
 constexpr double kLongestFactor = 12;
 constexpr double kPathUs = 40;  // of the warm-up, for latencies and caches
 // Without acknowledgements a sender outruns its receiver until the buffers of the path are full, which takes up to a
-// millisecond. The rate after that does not depend on their size, if it is several times what a link of 200 Gb/s
-// carries in half a microsecond, and holds what a machine sends to one of several others at a time: smaller buffers are
-// full after this time of the warm-up.
-constexpr std::uint64_t kSmallBuffer = 32 << 10, kLargePackets = 8, kPacketsAtATime = 128;
+// millisecond. The rate after that does not depend on their size, if they hold several times what a link of 200 Gb/s
+// carries in half a microsecond, and a burst of packets to one of several machines. Smaller buffers are full after this
+// time of the warm-up.
+constexpr std::uint64_t kSmallBuffer = 32 << 10, kLargePackets = 8, kBurst = 128;
 constexpr double kFillUs = 150;
 
 std::string microseconds(double us) {
   return fmt::format("{:.0f}us", std::ceil(us));
 }
 
-// The size of the buffers for a short interval; nothing if it is the usual one: an acknowledged operation waits for its
-// receiver, and packets that are dropped instead of held back fill nothing.
+// The size of the buffers for a short interval. Nothing: the usual size is right. With acknowledgements a sender waits
+// for its receiver, and Ethernet drops packets instead of holding them back.
 std::optional<std::uint64_t> small_buffer(const Json& profile, const Point& point, std::uint32_t properties) {
   const Json& wire = profile.at("wire");
   const Json* const link = value_at(profile, "wire.link_type.value");
@@ -43,7 +43,7 @@ std::optional<std::uint64_t> small_buffer(const Json& profile, const Point& poin
   if ((properties & kReliable) != 0) return std::nullopt;
   const auto mtu = wire.at("mtu_bytes").at("value").get<std::uint64_t>();
   const auto payload = static_cast<std::uint64_t>(number_at(point.params, "size").value_or(0));
-  return std::max({kSmallBuffer, kLargePackets * mtu, kPacketsAtATime * std::min(payload, mtu)});
+  return std::max({kSmallBuffer, kLargePackets * mtu, kBurst * std::min(payload, mtu)});
 }
 
 // The shorter one of `us` and the time that the point has under `key`, in microseconds.
@@ -66,8 +66,8 @@ Point with_interval(Point point, const std::string& key, double figure, bool rel
   return point;
 }
 
-// The figure of a run. A rate that is not steady in a short interval is that of the adapters' counters, which do not
-// move in steps of a signalled completion; the difference to the usual interval corrects it.
+// The figure of a run. If a short interval has too few completions for a steady rate, the adapters' counters give the
+// rate: they count each operation. The difference to the usual interval corrects it later.
 std::optional<double> figure_of(const Record& record, const std::string& key, SimulatedInterval interval) {
   if (record.status != RecordStatus::failed) return number_at(record.result, key);
   const bool counted = interval == SimulatedInterval::shortened && key == "rate_mops";

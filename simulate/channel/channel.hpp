@@ -88,6 +88,11 @@ struct alignas(64) Channel {
   alignas(64) std::array<std::byte, kMessageBytes> message;
 };
 
+// True if a thread of the process has the channel. A free channel keeps the ids of its last thread.
+inline bool is_of(const Channel& channel, int process) {
+  return channel.turn.load() != Turn::nobody && channel.process == process;
+}
+
 struct SharedMemory {
   std::uint32_t version;  // kVersion: simulator and library are of one build
   std::uint32_t nodes;

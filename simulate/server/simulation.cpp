@@ -197,7 +197,7 @@ bool Simulation::bury() {
       if (&thread->process() == process.get()) thread->end();
     }
     for (Channel& channel : memory_.channels) {
-      if (channel.turn.load() != Turn::nobody && channel.process == process->id()) channel.turn = Turn::nobody;
+      if (is_of(channel, process->id())) channel.turn = Turn::nobody;
     }
     process->bury();
   }

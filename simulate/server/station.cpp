@@ -35,12 +35,6 @@ bool asks(const Channel& channel) {
   return channel.turn.load(std::memory_order_acquire) != Turn::program;
 }
 
-// True if a thread of the process has the channel. A free channel still has the ids of its last thread.
-bool is_of(const Channel& channel, int process) {
-  const bool is_free = channel.turn.load() == Turn::nobody;
-  return !is_free && channel.process == process;
-}
-
 // What a thread that has the turn does, by the operating system's figures of it.
 class Looks {
  public:

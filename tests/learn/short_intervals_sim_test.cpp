@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNear = 0.02;  // of the logarithm of a figure
 
-// Its four threads learn of 64 WRITEs at a time: too rarely for a steady rate in a short interval.
+// Each of four threads gets one completion for 64 WRITEs: too few for a steady rate in a short interval.
 TEST(ShortIntervals, CountOperationsWhereCompletionsAreTooFew) {
   const Json profile = read_json_file(find_config("clusters", "cx5"));
   LearnPrograms programs(std::filesystem::path(VERBSCOPE_BINARY_DIR) / "bin");
