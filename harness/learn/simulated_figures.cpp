@@ -35,7 +35,7 @@ std::string microseconds(double us) {
 }
 
 // The size of the buffers for a short interval. Nothing: the usual size is right. With acknowledgements a sender waits
-// for its receiver, and Ethernet drops packets instead of holding them back.
+// for its receiver, and Ethernet usually drops packets instead of holding them back.
 std::optional<std::uint64_t> small_buffer(const Json& profile, const Point& point, std::uint32_t properties) {
   const Json& wire = profile.at("wire");
   const Json* const link = value_at(profile, "wire.link_type.value");
